@@ -150,28 +150,24 @@ func (c *Client) Delete(ctx context.Context, id string, o DeleteOptions) (d Dele
 			d.Deleted.Subagents++
 		}
 	}
-	notLookedAt := ""
-	switch {
-	case d.Deleted != (Deleted{}):
+	if d.Deleted != (Deleted{}) {
 		return d, nil
-	case o.Storage == nil && o.Records == nil:
-		notLookedAt = ", as far as the server tells; no storage and no records were looked at"
-	case o.Storage == nil:
-		notLookedAt = " on the server and among the records; no storage was looked at"
-	case o.Records == nil:
-		notLookedAt = " on the server and in the storage; no records were looked at"
 	}
-	return d, notFound("id: there is no agent %q, and nothing is left of one%s", id, notLookedAt)
+	unseen := ""
+	if o.Storage == nil {
+		unseen += "; no storage was looked at"
+	}
+	if o.Records == nil {
+		unseen += "; no records were looked at"
+	}
+	return d, notFound("id: there is no agent %q, and nothing is left of one%s", id, unseen)
 }
 
-// deletable finds what belongs to an agent, and refuses one that cannot be deleted as it stands. An open session can be where it may
-// be closed first: that is for the caller, once nothing else is in the way.
+// deletable finds what belongs to an agent, and refuses one that cannot be deleted as it stands. A session can that is open, where
+// it may be closed: that is for the caller, once nothing else is in the way.
 func (c *Client) deletable(ctx context.Context, a agent, o DeleteOptions) (b Belongings, open bool, err error) {
-	if open, err = c.idle(ctx, a); err != nil {
+	if open, err = c.free(ctx, a, o.Close); err != nil {
 		return b, open, err
-	}
-	if open && !o.Close {
-		return b, open, refused("%s is an open session; close it first", a.called()).next("`delete %s --close` does both", a.called())
 	}
 	if b, err = c.belongings(ctx, a, o); err == nil {
 		err = b.check(o)
@@ -179,8 +175,8 @@ func (c *Client) deletable(ctx context.Context, a agent, o DeleteOptions) (b Bel
 	return b, open, a.fail(ctx, "looking for what belongs to", err)
 }
 
-// idle refuses an agent that is doing something, and reports whether it is a session that is open.
-func (c *Client) idle(ctx context.Context, a agent) (open bool, _ error) {
+// free refuses an agent that is doing something, or could be asked to, and reports whether it is an open session that is to be closed.
+func (c *Client) free(ctx context.Context, a agent, closes bool) (open bool, _ error) {
 	// One that has ended, and has but to be recorded, or resolves a call, is waited for.
 	began := time.Now()
 	again := func() bool { return time.Since(began) < 10*time.Second && process.Pause(ctx, deleteAgain) == nil }
@@ -196,6 +192,8 @@ func (c *Client) idle(ctx context.Context, a agent) (open bool, _ error) {
 			return false, refused("%s: a call of it is being resolved just now; try again in a moment", a.called())
 		case s.ended == nil:
 			return false, refused("%s: execution %d is in progress; wait for it, or stop it", a.called(), s.number).next("`stop %s` stops it", a.called())
+		case a.name != "" && !closes:
+			return false, refused("%s is an open session; close it first", a.called()).next("`delete %s --close` does both", a.called())
 		case a.name != "":
 			return true, nil
 		case !again():
