@@ -92,10 +92,12 @@ func TestARewoundSession(t *testing.T) {
 	w := &world{tools: reads(), tool: saw, model: plays(says("looking", look()), says("one"), says("two"), says("otherwise"), says("on"))}
 	env := w.environment(t)
 	prompts(env, time.Hour, "more")
+	updates(env, 90*time.Minute, contract.UpdateSuspend, "s1", contract.SuspendRequest{}) // nothing begins by a rewind
 	rewound := rewinds(t, env, 2*time.Hour, "u2", 1, 1)
 	again := updates(env, 2*time.Hour+time.Minute, contract.UpdateRewind, "u2", contract.RewindRequest{})
 	var stands account.Status
 	env.RegisterDelayedCallback(func() { stands = status(t, env) }, 2*time.Hour+2*time.Minute)
+	updates(env, 2*time.Hour+2*time.Minute, contract.UpdateUnsuspend, "s2", contract.UnsuspendRequest{})
 	gone := updates(env, 2*time.Hour+3*time.Minute, contract.UpdateExtend, "u3", contract.ExtendRequest{})
 	prompts(env, 3*time.Hour, "go on otherwise")
 	prompts(env, 4*time.Hour, "and then")
@@ -167,23 +169,6 @@ func TestWhatNoSessionIsRewoundTo(t *testing.T) {
 	}
 	require.Equal(t, domain.Edits{}, w.asked[2].Edits)
 	require.Empty(t, w.asked[2].Origins)
-}
-
-// TestASuspendedSessionIsRewound where nothing begins by that.
-func TestASuspendedSessionIsRewound(t *testing.T) {
-	t.Parallel()
-	w := &world{model: plays(says("one"), says("two"), says("three"))}
-	env := w.environment(t)
-	prompts(env, time.Hour, "more")
-	updates(env, 2*time.Hour, contract.UpdateSuspend, "u1", contract.SuspendRequest{})
-	rewound := rewinds(t, env, 3*time.Hour, "u2", 1, 1)
-	updates(env, 4*time.Hour, contract.UpdateUnsuspend, "u3", contract.UnsuspendRequest{})
-	prompts(env, 5*time.Hour, "otherwise")
-	closes(env, 6*time.Hour)
-	execute(env, input(t, "ann"))
-	endsWith(t, env, 3)
-	require.NoError(t, rewound.rejected)
-	require.Equal(t, []string{"hello", "one", "otherwise"}, seen(t, env, w.asked[2]))
 }
 
 // TestExtendGoesOnFromWhereTheSessionStands: where that is the end of the newest execution, as if there had been no rewind, and

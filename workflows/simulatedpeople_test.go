@@ -267,7 +267,7 @@ func (s *simulation) rubbish(a act, head account.Head) {
 	signal := []string{string(contract.SignalReport), string(contract.SignalGrant), "nobody's"}[a.n%3]
 	var payload any = "rubbish"
 	if a.n >= 6 && len(head.Children) > 0 {
-		grant := domain.ExecutionBudget{MaxSteps: number(1000), MaxTokens: number(1 << 40), MaxToolCalls: number(1000), MaxCostNanoUSD: number(1 << 40)}
+		grant := domain.ExecutionBudget{MaxSteps: number(1000), MaxTokens: number(1 << 40)}
 		payload = map[string]any{
 			"id": head.Children[0].ToolExecutionID, "seq": a.n - 5, "waits": a.pick%2 == 0, "grant": grant, "ask": domain.Ask{Limit: domain.LimitTokens, Need: int64(a.n-8) << 30},
 		}
