@@ -158,6 +158,12 @@ list --unknown names the agents that have such calls.`,
 		`  starter resolve notes 3f2a --done --result "receipt 4711" --reason "journal"
   starter resolve notes 3f2a --not-done --reason "the bank has made it void"`, nil)
 	command.RunE = func(command *cobra.Command, args []string) error {
+		switch {
+		case done == notDone:
+			return usage("--done, --not-done: give one of them, whichever is true")
+		case options.Reason == "":
+			return usage("--reason: is missing; say how you know")
+		}
 		if options.Verdict = domain.VerdictNotDone; done {
 			options.Verdict = domain.VerdictDone
 		}
@@ -177,8 +183,5 @@ list --unknown names the agents that have such calls.`,
 	set.BoolVar(&notDone, "not-done", false, "it did not, and cannot any more")
 	set.StringVar(&options.Result, "result", "", "the `TEXT` that it would have answered, for the model")
 	set.StringVar(&options.Reason, "reason", "", "a `TEXT` that says how you know")
-	command.MarkFlagsMutuallyExclusive("done", "not-done")
-	command.MarkFlagsOneRequired("done", "not-done")
-	_ = command.MarkFlagRequired("reason") // it is defined above
 	return command
 }

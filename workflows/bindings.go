@@ -138,9 +138,9 @@ func (a *callAttempts) bind(ctx workflow.Context) (own *binding, ok bool) {
 	if own.ID != "" && !own.opening {
 		return own, true
 	}
-	byAnother := own.opening
+	triedBefore := own.opening // by another call
 	_ = workflow.Await(ctx, func() bool { return !own.opening })
-	if failed := byAnother && own.failed != nil; own.ID == "" && !failed {
+	if own.ID == "" && (!triedBefore || own.failed == nil) {
 		own.open(ctx, a)
 	}
 	return own, a.call.renew(a.batch.mail.AdmitDecided(ctx, a.call.stepStopped))

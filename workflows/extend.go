@@ -21,9 +21,9 @@ func (c *commands) checkExtend(request contract.ExtendRequest) error {
 		return domain.Deniedf("extend: the execution is stopping; extend it when it has ended, and it goes on")
 	case !active && c.mail.Settings.Suspended != nil:
 		return c.notSuspended("extend")
-	case !active && c.talk.Cleared():
+	case !active && c.conversation.Cleared():
 		return domain.Deniedf("extend: the conversation was cleared, so there is nothing to go on with; send the agent a message instead")
-	case !active && !c.talk.Edits().GoesOnFrom(execution.ID, state.StepCount(), c.talk.from, c.talk.Len(), c.agent.rewound()):
+	case !active && !c.conversation.Edits().GoesOnFrom(execution.ID, state.StepCount(), c.conversation.from, c.conversation.Len(), c.agent.rewound()):
 		return domain.Deniedf("extend: the session was rewound, so its next execution goes on from there; send the agent a message instead")
 	case !active && c.mail.Woken():
 		return domain.Deniedf("extend: the session is closed or begins its next execution")

@@ -14,29 +14,27 @@ type granter struct{ call *call }
 // Due reports whether the sub-agent asks for what can be given, or is to be refused: where the execution stops, or where all
 // sub-agents under way ask, so that none of them would give anything back. Of those the first is refused, ends, and leaves
 // what it has not used to the others.
-func (l *granter) Due() bool {
-	b := l.call.batch
-	report := b.mail.Asks(l.call.id)
-	return report != nil && (report.Ask.AtOnce || b.agent.state.Continuation().Stops() || b.canGrant(*report.Ask) > 0 || b.canAskAbove(*report) || l.hopeless())
+func (g *granter) Due() bool {
+	b := g.call.batch
+	report := b.mail.Asks(g.call.id)
+	return report != nil && (report.Ask.AtOnce || b.agent.state.Continuation().Stops() || b.canGrant(*report.Ask) > 0 || b.canAskAbove(*report) || g.hopeless())
 }
 
 // Grant answers what the sub-agent asks for. Where this agent has too little, it asks the one above for the rest first. It
 // answers false where the sub-agent waits on: another may end and leave something. So it does where the sub-agent is over.
-func (l *granter) Grant(ctx workflow.Context, over func() bool) (contract.Grant, bool) {
-	b, id := l.call.batch, l.call.id
+func (g *granter) Grant(ctx workflow.Context, over func() bool) (contract.Grant, bool) {
+	b, id := g.call.batch, g.call.id
 	report := *b.mail.Asks(id)
 	ask := *report.Ask
-	more := b.canGrant(ask)
-	if more == 0 && !ask.AtOnce && b.canAskAbove(report) {
+	if b.canGrant(ask) == 0 && !ask.AtOnce && b.canAskAbove(report) {
 		b.mail.Asks(id).Forwarded = true
-		held := l.Holds()
-		if b.session.budget.asksAbove(ctx, b.lacking(ask), over, func(on bool) { l.Hold(on || held) }) {
-			more = b.canGrant(ask)
-		}
-		if over() || more == 0 && !b.agent.state.Continuation().Stops() {
+		held := g.Holds()
+		b.session.budget.asksAbove(ctx, b.lacking(ask), over, func(on bool) { g.Hold(on || held) })
+		if over() || b.canGrant(ask) == 0 && !b.agent.state.Continuation().Stops() {
 			return contract.Grant{}, false
 		}
 	}
+	more := b.canGrant(ask)
 	if b.agent.state.Continuation().Stops() {
 		more = 0
 	}
@@ -48,25 +46,25 @@ func (l *granter) Grant(ctx workflow.Context, over func() bool) (contract.Grant,
 }
 
 // hopeless reports whether nothing can come to the sub-agents under way, all of which ask, and this is the first of them.
-func (l *granter) hopeless() bool {
-	b := l.call.batch
+func (g *granter) hopeless() bool {
+	b := g.call.batch
 	first, n := b.mail.Asking()
-	return first == l.call.id && n == len(b.session.budget.children) && !b.mail.AsksAbove()
+	return first == g.call.id && n == len(b.session.budget.children) && !b.mail.AsksAbove()
 }
 
 // Hold has the call count as one that waits for people for as long as its sub-agent waits.
-func (l *granter) Hold(on bool) {
+func (g *granter) Hold(on bool) {
 	switch {
-	case on == l.Holds():
+	case on == g.Holds():
 	case on:
-		l.call.wait(forPeople)
+		g.call.wait(forPeople)
 	default:
-		l.call.wait(forNobody)
+		g.call.wait(forNobody)
 	}
 }
 
 // Holds reports whether the call counts as one that waits for people.
-func (l *granter) Holds() bool { return l.call.waits == forPeople }
+func (g *granter) Holds() bool { return g.call.waits == forPeople }
 
 // canGrant is what a sub-agent gets: a share of what is free, which those under way, those yet to start and the agent itself
 // have in equal parts.

@@ -56,6 +56,7 @@ func TestRefusesOtherIDs(t *testing.T) {
 		"another agent's UUID":          {id: "agent/ann", agent: "ann", change: func(in *contract.SessionInput) { in.AgentID = other }},
 		"a name for an agent without":   {id: "agent/ann"},
 		"a carry, which cannot be read": {id: "X", agent: "ann", change: func(in *contract.SessionInput) { in.Carry = &contract.Carry{} }},
+		"a carry of no run":             {id: "agent/ann", agent: "ann", change: func(in *contract.SessionInput) { in.Carry = &contract.Carry{} }},
 		"the zero UUID":                 {id: "agent/00000000-0000-0000-0000-000000000000", change: func(in *contract.SessionInput) { in.AgentID = domain.AgentID{} }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,8 +75,11 @@ func TestRefusesOtherIDs(t *testing.T) {
 			require.ErrorAs(t, env.GetWorkflowError(), &refused)
 			require.Equal(t, string(domain.Invalid), refused.Type())
 			of := "workflow_id: "
-			if strings.HasSuffix(name, " UUID") {
-				of = "agent_id: " // the workflow's id is the agent's
+			switch { // where the workflow's id is the agent's
+			case strings.HasSuffix(name, " UUID"):
+				of = "agent_id: "
+			case strings.HasSuffix(name, " no run"):
+				of = "schema_version: "
 			}
 			require.Contains(t, refused.Message(), of)
 			require.Empty(t, w.listed, "nothing of it is done")

@@ -15,13 +15,13 @@ import (
 
 // commands are what people ask of an agent: for each a check, which only refuses, and what does it.
 type commands struct {
-	session *session
-	agent   *agent
-	config  *configuration
-	mail    *mailbox.Mailbox
-	talk    *transcript
-	budget  *budget
-	run     *run
+	session      *session
+	agent        *agent
+	config       *configuration
+	mail         *mailbox.Mailbox
+	conversation *transcript
+	budget       *budget
+	run          *run
 }
 
 func (s *session) commands() *commands {

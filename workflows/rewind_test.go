@@ -92,10 +92,12 @@ func TestARewoundSession(t *testing.T) {
 	w := &world{tools: reads(), tool: saw, model: plays(says("looking", look()), says("one"), says("two"), says("otherwise"), says("on"))}
 	env := w.environment(t)
 	prompts(env, time.Hour, "more")
+	updates(env, 90*time.Minute, contract.UpdateSuspend, "s1", contract.SuspendRequest{}) // nothing begins by a rewind
 	rewound := rewinds(t, env, 2*time.Hour, "u2", 1, 1)
 	again := updates(env, 2*time.Hour+time.Minute, contract.UpdateRewind, "u2", contract.RewindRequest{})
 	var stands account.Status
 	env.RegisterDelayedCallback(func() { stands = status(t, env) }, 2*time.Hour+2*time.Minute)
+	updates(env, 2*time.Hour+2*time.Minute, contract.UpdateUnsuspend, "s2", contract.UnsuspendRequest{})
 	gone := updates(env, 2*time.Hour+3*time.Minute, contract.UpdateExtend, "u3", contract.ExtendRequest{})
 	prompts(env, 3*time.Hour, "go on otherwise")
 	prompts(env, 4*time.Hour, "and then")
@@ -155,7 +157,7 @@ func TestWhatNoSessionIsRewoundTo(t *testing.T) {
 		refused[c.says] = rewinds(t, env, 2*time.Hour+time.Duration(i)*time.Minute, c.says, 1, 1, c.change)
 	}
 	updates(env, 3*time.Hour, contract.UpdateSuspend, "u1", contract.SuspendRequest{})
-	refused["suspended"] = rewinds(t, env, 4*time.Hour, "u2", 1, 1)
+	refused["suspended"] = rewinds(t, env, 4*time.Hour, "u2", 1, 1, thenSaying("on"))
 	updates(env, 5*time.Hour, contract.UpdateUnsuspend, "u3", contract.UnsuspendRequest{})
 	prompts(env, 6*time.Hour, "on")
 	closes(env, 7*time.Hour)

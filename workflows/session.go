@@ -77,11 +77,13 @@ func newSession(ctx workflow.Context, in *contract.SessionInput, options Options
 	case in.ResolveOutcome != nil:
 		return s, s.resolveEnded(carry)
 	}
-	// A carry that cannot be read is a fault of this worker, not of the session: as in must, a mended one goes on.
-	if err := s.resume(carry); err != nil {
+	err := s.resume(carry)
+	if err != nil && info.ContinuedExecutionRunID != "" {
+		// A carry that a run has handed on and that cannot be read is a fault of this worker, not of the session: as in must, a mended
+		// one goes on.
 		panic(err)
 	}
-	return s, nil
+	return s, err
 }
 
 // create makes the session of an agent that has done nothing yet. A client refuses

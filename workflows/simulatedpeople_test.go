@@ -52,6 +52,10 @@ func (s *simulation) act(a act) {
 		s.say(a, root, contract.CloseRequest{})
 	case "stop":
 		s.stop(a, head)
+	case "cancel":
+		s.cancel(a, head)
+	case "rubbish":
+		s.rubbish(a, head)
 	case "extend":
 		s.say(a, root, contract.ExtendRequest{Budget: more(head.Ledger.Own().Limit, int64(a.n))})
 	case "extend session":
@@ -230,11 +234,50 @@ func (s *simulation) stop(a act, head account.Head) {
 	if head.Newest != nil && a.n%2 == 0 && !s.resting {
 		request.ExecutionID = head.Newest.ExecutionID
 	}
+	s.stops(request)
+	s.tell("person", "stops: %s", request.Mode)
+	signalStop(s.env, request)
+}
+
+func (s *simulation) stops(request contract.StopRequest) {
 	w := &personRequest{at: s.now(), seq: s.next(), what: "stop", agent: s.input.WorkflowID(), request: request}
 	w.executionID, w.step = s.inProgress()
 	s.requests = append(s.requests, w)
-	s.tell("person", "stops: %s", request.Mode)
-	signalStop(s.env, request)
+}
+
+// cancel has the server cancel the workflow of the agent, or terminate that of a sub-agent, as the environment does to one that is
+// cancelled.
+func (s *simulation) cancel(a act, head account.Head) {
+	if len(head.Children) > 0 && a.pick > 0 {
+		child := domain.WorkflowID(head.Children[a.pick%len(head.Children)].AgentID.String())
+		s.terminated = append(s.terminated, child)
+		s.tell("server", "terminates %s", s.who(child))
+		s.env.CancelWorkflowByID(child, "")
+		return
+	}
+	s.stops(contract.ServerStop())
+	s.tell("server", "cancels the agent")
+	s.env.CancelWorkflow()
+}
+
+// rubbish sends the agent, or a sub-agent, a signal of its own protocol that nobody means.
+func (s *simulation) rubbish(a act, head account.Head) {
+	agents := append([]string{s.input.WorkflowID()}, s.children...)
+	agent := agents[a.pick%len(agents)]
+	signal := []string{string(contract.SignalReport), string(contract.SignalGrant), "nobody's"}[a.n%3]
+	var payload any = "rubbish"
+	if a.n >= 6 && len(head.Children) > 0 {
+		grant := domain.ExecutionBudget{MaxSteps: number(1000), MaxTokens: number(1 << 40)}
+		payload = map[string]any{
+			"id": head.Children[0].ToolExecutionID, "seq": a.n - 5, "waits": a.pick%2 == 0, "grant": grant, "ask": domain.Ask{Limit: domain.LimitTokens, Need: int64(a.n-8) << 30},
+		}
+	}
+	s.tell("nobody", "signals %s to %s: %v", signal, s.who(agent), payload)
+	if agent == s.input.WorkflowID() {
+		s.env.SignalWorkflow(signal, payload)
+	} else if err := s.env.SignalWorkflowByID(agent, signal, payload); err != nil {
+		s.tell("server", "%s", err)
+	}
 }
 
 // rewind has somebody lead the session back to a step of its past, as far as the run holds it.

@@ -253,7 +253,7 @@ func drawAct(t *rapid.T) act {
 		at: time.Duration(rapid.SampledFrom([]int{0, 1, 700, 3000, 10_000, 60_000, 1_000_000, 40_000_000}).Draw(t, "after")) * time.Millisecond,
 		what: rapid.SampledFrom([]string{
 			"send", "send", "steer", "queue", "approve", "approve", "deny", "edit", "always", "answer", "resolve", "pause", "resume", "stop", "extend", "extend session",
-			"rewind", "clear", "unsend", "suspend", "unsuspend", "revoke", "update", "close",
+			"rewind", "clear", "unsend", "suspend", "unsuspend", "revoke", "update", "close", "cancel", "rubbish", "rubbish",
 		}).Draw(t, "act"),
 		pick: rapid.IntRange(0, 3).Draw(t, "which"), n: rapid.IntRange(0, 11).Draw(t, "how"),
 		again: time.Duration(rapid.SampledFrom([]int{0, 0, 1, 20, 5000}).Draw(t, "again")) * time.Second,

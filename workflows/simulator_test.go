@@ -84,6 +84,8 @@ type simulation struct {
 	// inferences are those of the run that is played.
 	inferences int
 	children   []string
+	// terminated are sub-agents that the server has ended in the middle.
+	terminated []string
 	// resting says that nothing more is planned, so that whoever is left is sent home.
 	resting bool
 
@@ -230,6 +232,7 @@ func (s *simulation) environment(started time.Time, run int) {
 			s.env.SignalWorkflow(signal, arg)
 			return nil
 		})
+	s.env.OnRequestCancelExternalWorkflow(mock.Anything, mock.Anything, mock.Anything).Return(nil) // of what is over by then
 	s.children = nil
 	s.env.SetOnChildWorkflowStartedListener(func(info *workflow.Info, _ workflow.Context, _ converter.EncodedValues) {
 		s.children = append(s.children, info.WorkflowExecution.ID)

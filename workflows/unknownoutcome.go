@@ -15,7 +15,7 @@ func (c *call) verify(ctx workflow.Context, request contract.ToolRequest, reply 
 	if reply.Error == nil || reply.Error.Code != domain.CodeOutcomeUnknown || !tool.Verifies {
 		return none
 	}
-	permit, ok := b.mail.Admit(mailbox.WithinStep)
+	admission, ok := b.mail.Admit(mailbox.WithinStep)
 	if !ok {
 		return none
 	}
@@ -23,7 +23,7 @@ func (c *call) verify(ctx workflow.Context, request contract.ToolRequest, reply 
 	// The server makes the attempts of a tool's Verify.
 	options := b.session.policy.briefOptions(min(b.config.Resolved.ToolTimeout(tool), domain.VerifyTimeout), domain.VerifyAttempts,
 		b.step.summary("verify "+tool.Name))
-	said, cutOff, err := mailbox.Call(ctx, permit, options, contract.VerifyCall, request)
+	said, cutOff, err := mailbox.Call(ctx, admission, options, contract.VerifyCall, request)
 	c.cutOff = c.cutOff || cutOff
 	b.noteRunning()
 	if err != nil {

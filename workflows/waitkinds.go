@@ -134,14 +134,14 @@ func (c *commands) checkFits(ctx workflow.Context, tool string, request contract
 		what, unfit = "arguments", "do not fit "+domain.Shorten(tool, 64)
 	}
 	stopped := domain.Deniedf("%s: the execution was stopped before a worker had checked the %s, so the wait is over; to tell the agent, let it go on (extend), or send it a message", request.Does(), what)
-	permit, ok := c.mail.Admit(mailbox.WithinStep)
+	admission, ok := c.mail.Admit(mailbox.WithinStep)
 	if !ok {
 		return stopped
 	}
 	options := c.session.policy.briefOptions(checkTimeout, ownAttempts, "check the "+what)
 	options.ScheduleToCloseTimeout = 2 * checkTimeout
 	format := domain.ResponseFormat{Type: domain.FormatSchema, Schema: schema}
-	reply, cutOff, err := mailbox.Call(ctx, permit, options, contract.CheckOutput, contract.OutputRequest{Format: format, Text: text})
+	reply, cutOff, err := mailbox.Call(ctx, admission, options, contract.CheckOutput, contract.OutputRequest{Format: format, Text: text})
 	switch {
 	case err != nil && cutOff:
 		return stopped

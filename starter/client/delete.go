@@ -122,23 +122,18 @@ func (c *Client) Delete(ctx context.Context, id string, o DeleteOptions) (d Dele
 	case a.session != "":
 		return d, invalidf("id: %s is an earlier session; all sessions of a name are deleted at once", id).next("`delete %s` deletes them", a.name)
 	}
-	if err := c.free(ctx, a, o.Close); err != nil {
-		return d, err
+	b, open, err := c.deletable(ctx, a, o)
+	if err == nil && o.Confirm != nil {
+		err = o.Confirm(b)
 	}
-	b, err := c.belongings(ctx, a, o)
-	if err == nil {
-		err = b.check(o)
+	if err == nil && open {
+		_, err = c.Close(ctx, a.called())
+	}
+	if o.Close = false; err == nil && (open || o.Confirm != nil) { // that may have taken long
+		b, _, err = c.deletable(ctx, a, o)
 	}
 	if err != nil {
-		return d, a.fail(ctx, "looking for what belongs to", err)
-	}
-	if o.Confirm != nil {
-		if err := o.Confirm(b); err != nil {
-			return d, err
-		}
-		if err := c.free(ctx, a, false); err != nil { // that may have taken long
-			return d, err
-		}
+		return d, err
 	}
 	d = Deletion{ID: a.called(), AgentID: a.id, Remains: b.remains}
 	if err := c.deleteScheduled(ctx, a, &d); err != nil {
@@ -155,22 +150,33 @@ func (c *Client) Delete(ctx context.Context, id string, o DeleteOptions) (d Dele
 			d.Deleted.Subagents++
 		}
 	}
-	notLookedAt := ""
-	switch {
-	case d.Deleted != (Deleted{}):
+	if d.Deleted != (Deleted{}) {
 		return d, nil
-	case o.Storage == nil && o.Records == nil:
-		notLookedAt = ", as far as the server tells; no storage and no records were looked at"
-	case o.Storage == nil:
-		notLookedAt = " on the server and among the records; no storage was looked at"
-	case o.Records == nil:
-		notLookedAt = " on the server and in the storage; no records were looked at"
 	}
-	return d, notFound("id: there is no agent %q, and nothing is left of one%s", id, notLookedAt)
+	unseen := ""
+	if o.Storage == nil {
+		unseen += "; no storage was looked at"
+	}
+	if o.Records == nil {
+		unseen += "; no records were looked at"
+	}
+	return d, notFound("id: there is no agent %q, and nothing is left of one%s", id, unseen)
 }
 
-// free refuses an agent that is doing something, or could be asked to.
-func (c *Client) free(ctx context.Context, a agent, closes bool) error {
+// deletable finds what belongs to an agent, and refuses one that cannot be deleted as it stands. A session can that is open, where
+// it may be closed: that is for the caller, once nothing else is in the way.
+func (c *Client) deletable(ctx context.Context, a agent, o DeleteOptions) (b Belongings, open bool, err error) {
+	if open, err = c.free(ctx, a, o.Close); err != nil {
+		return b, open, err
+	}
+	if b, err = c.belongings(ctx, a, o); err == nil {
+		err = b.check(o)
+	}
+	return b, open, a.fail(ctx, "looking for what belongs to", err)
+}
+
+// free refuses an agent that is doing something, or could be asked to, and reports whether it is an open session that is to be closed.
+func (c *Client) free(ctx context.Context, a agent, closes bool) (open bool, _ error) {
 	// One that has ended, and has but to be recorded, or resolves a call, is waited for.
 	began := time.Now()
 	again := func() bool { return time.Since(began) < 10*time.Second && process.Pause(ctx, deleteAgain) == nil }
@@ -178,26 +184,21 @@ func (c *Client) free(ctx context.Context, a agent, closes bool) error {
 		s, err := c.snapshot(ctx, a, "")
 		switch {
 		case deleted(err), err == nil && !s.newest().open():
-			return nil
+			return false, nil
 		case err != nil:
-			return a.fail(ctx, "deleting", err)
+			return false, a.fail(ctx, "deleting", err)
 		case s.resolving != nil && again():
-			continue
 		case s.resolving != nil:
-			return refused("%s: a call of it is being resolved just now; try again in a moment", a.called())
+			return false, refused("%s: a call of it is being resolved just now; try again in a moment", a.called())
 		case s.ended == nil:
-			return refused("%s: execution %d is in progress; wait for it, or stop it", a.called(), s.number).next("`stop %s` stops it", a.called())
-		case a.name == "" && again():
-			continue
-		case a.name == "":
-			return refused("%s has ended, and is being recorded just now; try again in a moment", a.called())
-		case !closes:
-			return refused("%s is an open session; close it first", a.called()).next("`delete %s --close` does both", a.called())
+			return false, refused("%s: execution %d is in progress; wait for it, or stop it", a.called(), s.number).next("`stop %s` stops it", a.called())
+		case a.name != "" && !closes:
+			return false, refused("%s is an open session; close it first", a.called()).next("`delete %s --close` does both", a.called())
+		case a.name != "":
+			return true, nil
+		case !again():
+			return false, refused("%s has ended, and is being recorded just now; try again in a moment", a.called())
 		}
-		if _, err := c.Close(ctx, a.called()); err != nil {
-			return err
-		}
-		closes = false // where it is still open then, it is said
 	}
 }
 

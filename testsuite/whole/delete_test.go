@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/api/proxy"
 	"go.temporal.io/sdk/converter"
 
+	"everstep/activities/record"
 	"everstep/activities/tool"
 	"everstep/domain"
 	"everstep/domain/contract"
@@ -291,15 +292,19 @@ func TestWhatDeleteLeaves(t *testing.T) {
 	s.ended(t, fork)
 	_, err = s.agents.Delete(within(t), name, client.DeleteOptions{Close: true})
 	require.ErrorContains(t, err, "EVERSTEP_STORAGE")
+	_, err = s.agents.Delete(within(t), name, client.DeleteOptions{Close: true, Partly: true, Records: unreachable{}})
+	require.ErrorContains(t, err, "the line is cut")
 	no := errors.New("better not")
-	_, err = s.agents.Delete(within(t), name, client.DeleteOptions{Partly: true, Confirm: func(found client.Belongings) error {
+	_, err = s.agents.Delete(within(t), name, client.DeleteOptions{Close: true, Partly: true, Confirm: func(found client.Belongings) error {
 		require.Equal(t, []int{1, 0}, []int{found.Runs, found.Subagents})
 		require.Equal(t, []string{fork.ID}, found.Forks)
 		return no
 	}})
 	require.ErrorIs(t, err, no)
 	require.NotEmpty(t, s.lines(t, name))
-	done, err := s.agents.Delete(within(t), name, client.DeleteOptions{Partly: true})
+	_, err = s.agents.Delete(within(t), name, client.DeleteOptions{Partly: true})
+	require.ErrorContains(t, err, "open session", "what was in the way was found before it was closed")
+	done, err := s.agents.Delete(within(t), name, client.DeleteOptions{Close: true, Partly: true})
 	require.NoError(t, err)
 	require.Equal(t, client.Deleted{Runs: 1}, done.Deleted)
 	remains := map[client.RemainingKind]int{}
@@ -307,6 +312,13 @@ func TestWhatDeleteLeaves(t *testing.T) {
 		remains[r.Kind]++
 	}
 	require.Equal(t, map[client.RemainingKind]int{client.RemainsInFork: 1, client.RemainsInStorage: 1, client.RemainsInRecords: 1}, remains)
+}
+
+// unreachable are records that no call reaches.
+type unreachable struct{ client.RecordStore }
+
+func (unreachable) List(context.Context, domain.AgentID) ([]record.Ref, error) {
+	return nil, domain.Errorf(domain.Unavailable, "the line is cut")
 }
 
 // TestAForkOutlivesItsOrigin, also where its messages were too long to be carried and are segments of its own: its model
