@@ -32,8 +32,22 @@ var ofReasoning = []string{"thinking", "reasoning_text", reasoning, reasoningCon
 var (
 	ofMessage = wire.Names("role content refusal thinking reasoning_text reasoning_content reasoning reasoning_details thinking_blocks tool_calls function_call " +
 		"usage timings provider_metadata token_id token_ids prompt_token_ids logprobs channel")
-	ofCall = wire.Names("index id type function custom name arguments input parameters")
+	ofCall = wire.Names("index id type custom name arguments input parameters")
 )
+
+// inFunction is the field of a call that has its name and arguments.
+const inFunction = "function"
+
+// besideOf are the fields of a call that only its server knows, those of its function in one of them.
+func besideOf(call []byte) wire.Extra {
+	beside := wire.Unread(call, ofCall)
+	inside := wire.Unread(beside[inFunction], ofCall)
+	delete(beside, inFunction)
+	if len(inside) > 0 {
+		beside.Add(wire.Extra{inFunction: wire.JSON(inside)})
+	}
+	return beside
+}
 
 // thinkingBlocks are Anthropic's, as proxies pass them on and want them back.
 const thinkingBlocks = "thinking_blocks"
@@ -61,9 +75,20 @@ func whole(pieces []thinkingBlock) (blocks []thinkingBlock) {
 	return blocks
 }
 
+// taken are some fields but for those that the server refuses.
+func (d Dialect) taken(fields wire.Extra) map[string]any {
+	taken := map[string]any{}
+	for field, value := range fields {
+		if !d.without(field) {
+			taken[field] = value
+		}
+	}
+	return taken
+}
+
 // back are the fields that go back with a message of the model's, and with each of its calls: its reasoning by the name
 // by which it came, and what is kept for the server.
-func (d Dialect) back(m domain.Message, server string) (beside map[string]any, calls []map[string]any) {
+func (d Dialect) back(m domain.Message, server string) (beside map[string]any, calls []wire.Extra) {
 	beside = map[string]any{}
 	if d.without(noReasoning) {
 		beside[reasoningContent] = " " // an empty one counts as none
@@ -82,19 +107,9 @@ func (d Dialect) back(m domain.Message, server string) (beside map[string]any, c
 			if json.Unmarshal(p.Opaque, &own) != nil || own.Kept == nil || own.Kept.Server != server {
 				continue
 			}
-			for field, value := range own.Kept.Message {
-				beside[field] = value
-			}
+			maps.Copy(beside, d.taken(own.Kept.Message))
 			if len(own.Kept.Calls) == len(m.ToolCalls) {
-				for _, call := range own.Kept.Calls {
-					taken := map[string]any{}
-					for field, value := range call {
-						if !d.without(field) {
-							taken[field] = value
-						}
-					}
-					calls = append(calls, taken)
-				}
+				calls = own.Kept.Calls
 			}
 		case slices.Contains(ofReasoning, p.Signature):
 			beside[p.Signature] = p.Text

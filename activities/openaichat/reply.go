@@ -28,6 +28,9 @@ type reply struct {
 	Base    struct {
 		Code wire.Count `json:"status_code"`
 	} `json:"base_resp"`
+	// Data and Result are where gateways put what they hand on.
+	Data   json.RawMessage `json:"data"`
+	Result json.RawMessage `json:"result"`
 }
 
 func (r reply) Failed() bool {
@@ -37,7 +40,7 @@ func (r reply) Failed() bool {
 	if succeeded(r.Message) {
 		r.Message = ""
 	}
-	return wire.Present(r.Error) || r.Choices == nil && (r.Message+r.Msg+r.Detail != "" || r.Code+r.Base.Code > 0 || wire.Present(r.Errors))
+	return wire.Present(r.Error) || len(r.Choices) == 0 && (r.Message+r.Msg+r.Detail != "" || r.Code+r.Base.Code > 0 || wire.Present(r.Errors))
 }
 
 // succeeded reports whether a code, or the words in its place, say that nothing is wrong.
@@ -150,7 +153,7 @@ func readCall(data []byte) (wire.Piece, error) {
 		index = wire.NoIndex
 	}
 	name, arguments := cmp.Or(read.Function.Name, read.Custom.Name, read.Name), argumentsOf(read.Function, read.Custom, read.function)
-	return wire.Piece{Index: index, ID: string(read.ID), Name: string(name), Arguments: string(arguments), Beside: wire.Unread(data, ofCall)}, err
+	return wire.Piece{Index: index, ID: string(read.ID), Name: string(name), Arguments: string(arguments), Beside: besideOf(data)}, err
 }
 
 type function struct {
