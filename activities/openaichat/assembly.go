@@ -31,7 +31,7 @@ type assembly struct {
 	// thought is the field in which the thinking came.
 	thought string
 	// details are JSON values, as they came.
-	details [][]byte
+	details []json.RawMessage
 	// beside are the fields of the message that only the server knows.
 	beside wire.Extra
 	blocks []thinkingBlock
@@ -206,10 +206,8 @@ func (s *assembly) takeContent(c content, whole bool) bool {
 	if c.details != nil { // as in few pieces
 		_ = json.Unmarshal(c.details, &details) // what is no list is not kept
 	}
-	for _, d := range details {
-		s.details = append(s.details, d)
-		s.Hold(len(d) + 24) // for the header of a slice
-	}
+	s.details = append(s.details, details...)
+	s.Hold(len(c.details) + 24*len(details)) // for the headers of slices
 	for place := range c.calls {
 		if whole {
 			c.calls[place].Index = place
@@ -289,7 +287,7 @@ func (s *assembly) Answer() inference.Answer {
 	}
 	var details json.RawMessage
 	if len(s.details) > 0 {
-		details = slices.Concat([]byte("["), bytes.Join(s.details, []byte(",")), []byte("]"))
+		details = wire.JSON(s.details)
 	}
 	if s.thought+string(details) != "" {
 		s.Keep(atReasoning, s.thought, details)
@@ -308,7 +306,7 @@ func (s *assembly) Answer() inference.Answer {
 		k.Message[thinkingBlocks] = wire.JSON(whole(s.blocks))
 	}
 	if len(k.Message)+len(k.Calls) > 0 {
-		s.Keep(atKept, "", wire.JSON(opaque{&k}))
+		s.Keep(atKept, "", wire.JSON(opaque{k}))
 	}
 	return s.Finished(s.FinishReason(s.finish, refused), s.finish)
 }

@@ -13,7 +13,7 @@ import (
 // An opaque is the opaque value of a reasoning part, told from others' by its name. It is
 // recorded.
 type opaque struct {
-	Kept *kept `json:"chat_fields"`
+	Kept kept `json:"chat_fields"`
 }
 
 // A kept holds the fields of an answer that are known to its server alone, and go back to that as they came. It is
@@ -89,12 +89,12 @@ func (d Dialect) taken(fields wire.Extra) map[string]any {
 // back are the fields that go back with a message of the model's, and with each of its calls: its reasoning by the name
 // by which it came, and what is kept for the server.
 func (d Dialect) back(m domain.Message, server string) (beside map[string]any, calls []wire.Extra) {
-	beside = map[string]any{}
+	all := wire.Extra{}
 	if d.without(noReasoning) {
-		beside[reasoningContent] = " " // an empty one counts as none
+		all[reasoningContent] = json.RawMessage(`" "`) // an empty one counts as none
 	}
 	if d.NothingBack {
-		return beside, nil
+		m.Parts = nil
 	}
 	for _, p := range m.Parts {
 		var own opaque
@@ -102,19 +102,18 @@ func (d Dialect) back(m domain.Message, server string) (beside map[string]any, c
 		case p.Type != domain.PartReasoning:
 		case len(p.Opaque) > 0 && p.Opaque[0] == '[':
 			// A list is this API's own; what other providers want back is not.
-			beside[reasoningDetails] = p.Opaque
+			all[reasoningDetails] = p.Opaque
 		case len(p.Opaque) > 0:
-			if json.Unmarshal(p.Opaque, &own) != nil || own.Kept == nil || own.Kept.Server != server {
+			if json.Unmarshal(p.Opaque, &own) != nil || own.Kept.Server != server {
 				continue
 			}
-			maps.Copy(beside, d.taken(own.Kept.Message))
+			maps.Copy(all, own.Kept.Message)
 			if len(own.Kept.Calls) == len(m.ToolCalls) {
 				calls = own.Kept.Calls
 			}
 		case slices.Contains(ofReasoning, p.Signature):
-			beside[p.Signature] = p.Text
+			all[p.Signature] = wire.JSON(p.Text)
 		}
 	}
-	maps.DeleteFunc(beside, func(field string, _ any) bool { return d.without(field) })
-	return beside, calls
+	return d.taken(all), calls
 }
