@@ -17,6 +17,7 @@ type reply struct {
 	ID      wire.Text       `json:"id"`
 	Model   wire.Text       `json:"model"`
 	Choices []choice        `json:"choices"`
+	Usage   json.RawMessage `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 	// What is said in the place of choices is an error too.
 	Message wire.Text       `json:"message"`
@@ -40,7 +41,8 @@ func (r reply) Failed() bool {
 	if succeeded(r.Message) {
 		r.Message = ""
 	}
-	return wire.Present(r.Error) || len(r.Choices) == 0 && (r.Message+r.Msg+r.Detail != "" || r.Code+r.Base.Code > 0 || wire.Present(r.Errors))
+	none := r.Choices == nil || len(r.Choices) == 0 && !wire.Present(r.Usage) // the usage of a whole answer comes beside no choices
+	return wire.Present(r.Error) || none && (r.Message+r.Msg+r.Detail != "" || r.Code+r.Base.Code > 0 || wire.Present(r.Errors))
 }
 
 // succeeded reports whether a code, or the words in its place, say that nothing is wrong.
