@@ -80,7 +80,7 @@ func (s *assembly) Event(e wire.Event) error {
 		return err
 	}
 	s.Identify(in.ID, in.Model)
-	s.Report(in.Usage.Domain()) // each piece has the count so far
+	s.Report(wire.UsageIn(e.Data)) // each piece has the count so far
 	s.answers = s.answers || in.Candidates != nil
 	before, ended := s.Held(), s.finish != ""
 	s.events++
@@ -128,6 +128,7 @@ func (s *assembly) take(c candidate, data []byte) error {
 		if json.Unmarshal(raw, &p) != nil {
 			return s.Malformed("the answer has a part of another form", data)
 		}
+		p.Call, p.Signature = cmp.Or(p.Call, p.ProxysCall), cmp.Or(p.Signature, p.ProxysSignature)
 		if call := p.Call; call != nil {
 			if !wire.Present(call.Args) && wire.Present(call.Arguments) {
 				call.Args = call.Arguments
@@ -146,6 +147,7 @@ func (s *assembly) take(c candidate, data []byte) error {
 		}
 	}
 	s.open = s.open || s.finish != "" && s.Held() != before
+	c.FinishReason = cmp.Or(c.FinishReason, c.ProxysReason)
 	switch word := string(c.FinishReason); {
 	case word == "", word == "FINISH_REASON_UNSPECIFIED":
 	case miswritten.MatchString(word):
@@ -266,7 +268,6 @@ type reply struct {
 	Feedback   struct {
 		BlockReason wire.Text `json:"blockReason"`
 	} `json:"promptFeedback"`
-	Usage wire.Usage      `json:"usageMetadata"`
 	Model wire.Text       `json:"modelVersion"`
 	ID    wire.Text       `json:"responseId"`
 	Error json.RawMessage `json:"error"`
@@ -282,15 +283,20 @@ type candidate struct {
 		Parts wire.List `json:"parts"`
 	} `json:"content"`
 	FinishReason  wire.Text `json:"finishReason"`
+	ProxysReason  wire.Text `json:"finish_reason"`
 	FinishMessage wire.Text `json:"finishMessage"`
 }
 
-// part is a part of the model's content, as far as it is understood.
+// part is a part of the model's content, as far as it is understood. Proxies that are written in Python spell some fields in
+// their own way.
 type part struct {
 	Text      wire.Text  `json:"text"`
 	Thought   wire.Text  `json:"thought"`
 	Signature wire.Text  `json:"thoughtSignature"`
 	Call      *calledFor `json:"functionCall"`
+
+	ProxysSignature wire.Text  `json:"thought_signature"`
+	ProxysCall      *calledFor `json:"function_call"`
 }
 
 type calledFor struct {
@@ -307,7 +313,7 @@ type calledFor struct {
 
 // Of a part and of a call, the fields that are read.
 var (
-	ofPart = wire.Names("text thought thoughtSignature functionCall")
+	ofPart = wire.Names("text thought thoughtSignature functionCall thought_signature function_call")
 	ofCall = wire.Names("id name args arguments partialArgs willContinue")
 )
 

@@ -31,7 +31,7 @@ type assembly struct {
 	// thought is the field in which the thinking came.
 	thought string
 	// details are JSON values, as they came.
-	details [][]byte
+	details []json.RawMessage
 	// beside are the fields of the message that only the server knows.
 	beside wire.Extra
 	blocks []thinkingBlock
@@ -66,22 +66,22 @@ func (s *assembly) callsElsewhere() bool {
 
 // Whole reads an answer that came in one piece.
 func (s *assembly) Whole(data []byte) error {
-	var out reply
-	if err := s.Decode(wire.Event{Data: data}, &out, "the answer is JSON of another form"); err != nil {
+	out, err := s.reply(wire.Event{Data: data}, "the answer is JSON of another form")
+	if err != nil {
 		return err
 	}
 	if out.Choices == nil {
 		return s.Malformed("the answer has no choices", data)
 	}
-	err := s.take(out, true, data)
+	err = s.take(out, true, data)
 	s.finish = cmp.Or(s.finish, wire.Unnamed) // the body is whole, so the answer is, whatever the server calls it
 	return err
 }
 
 // Event reads the next piece of an answer.
 func (s *assembly) Event(e wire.Event) error {
-	var piece reply
-	if err := s.Decode(e, &piece, "the stream holds something that is not a chunk"); err != nil {
+	piece, err := s.reply(e, "the stream holds something that is not a chunk")
+	if err != nil {
 		return err
 	}
 	before, ended := s.Held(), s.finish != ""
@@ -95,6 +95,18 @@ func (s *assembly) Event(e wire.Event) error {
 		return s.SaidUnder(string(piece.ID), ended, e.Data)
 	}
 	return nil
+}
+
+// reply decodes an answer or a piece of one, also one that stands in an object of a gateway's.
+func (s *assembly) reply(e wire.Event, what string) (out reply, err error) {
+	err = s.Decode(e, &out, what)
+	for _, inner := range []json.RawMessage{out.Data, out.Result} {
+		if err == nil && out.Choices == nil && bytes.HasPrefix(inner, []byte("{")) {
+			e.Data = inner
+			err = s.Decode(e, &out, what)
+		}
+	}
+	return out, err
 }
 
 // Trailer reads what follows the end marker: the usage, and nothing more.
@@ -173,7 +185,7 @@ func (s *assembly) counts(index wire.Text) bool {
 	case s.choice == "":
 		s.choice = index
 	case index == "0" && s.choice != "0":
-		*s = assembly{Attempt: s.Attempt, choice: index, elsewhere: s.Called() || s.elsewhere, tags: tags{writing: s.tags.writing}}
+		*s = assembly{Attempt: s.Attempt, choice: index, elsewhere: s.Called() || s.elsewhere, tags: tags{writing: s.tags.writing, tools: s.tags.tools}}
 		s.Restart()
 	}
 	return s.choice == index
@@ -194,10 +206,8 @@ func (s *assembly) takeContent(c content, whole bool) bool {
 	if c.details != nil { // as in few pieces
 		_ = json.Unmarshal(c.details, &details) // what is no list is not kept
 	}
-	for _, d := range details {
-		s.details = append(s.details, d)
-		s.Hold(len(d) + 24) // for the header of a slice
-	}
+	s.details = append(s.details, details...)
+	s.Hold(len(c.details) + 24*len(details)) // for the headers of slices
 	for place := range c.calls {
 		if whole {
 			c.calls[place].Index = place
@@ -277,21 +287,26 @@ func (s *assembly) Answer() inference.Answer {
 	}
 	var details json.RawMessage
 	if len(s.details) > 0 {
-		details = slices.Concat([]byte("["), bytes.Join(s.details, []byte(",")), []byte("]"))
+		details = wire.JSON(s.details)
 	}
 	if s.thought+string(details) != "" {
 		s.Keep(atReasoning, s.thought, details)
 	}
-	if len(s.blocks) > 0 {
-		s.beside.Add(wire.Extra{thinkingBlocks: wire.JSON(whole(s.blocks))})
+	k := kept{s.Base.Host, s.beside, s.BesideCalls()}
+	if !slices.ContainsFunc(k.Calls, func(call wire.Extra) bool { return len(call) > 0 }) {
+		k.Calls = nil
 	}
-	calls := s.BesideCalls()
-	if !slices.ContainsFunc(calls, func(call wire.Extra) bool { return len(call) > 0 }) {
-		calls = nil
+	if len(wire.JSON(k)) > 2*wire.MaxExtra {
+		k.Message, k.Calls = nil, nil
 	}
-	encoded := wire.JSON(opaque{&kept{s.Base.Host, s.beside, calls}})
-	if len(s.beside)+len(calls) > 0 && len(encoded) <= 2*wire.MaxExtra {
-		s.Keep(atKept, "", encoded)
+	if k.Message == nil {
+		k.Message = wire.Extra{}
+	}
+	if len(s.blocks) > 0 { // all of them, as servers refuse a part
+		k.Message[thinkingBlocks] = wire.JSON(whole(s.blocks))
+	}
+	if len(k.Message)+len(k.Calls) > 0 {
+		s.Keep(atKept, "", wire.JSON(opaque{k}))
 	}
 	return s.Finished(s.FinishReason(s.finish, refused), s.finish)
 }

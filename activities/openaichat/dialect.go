@@ -41,7 +41,7 @@ func dialects() []Dialect {
 			},
 			OfficialOnly: true, Developer: true, NothingBack: true, Without: []string{maxTokens},
 		},
-		{Vendor: wire.API{Server: "https://api.mistral.ai/v1"}, Without: []string{"stream_options", maxCompletionTokens, freeRoles, freeIDs}},
+		{Vendor: wire.API{Server: "https://api.mistral.ai/v1"}, Without: []string{"stream_options", "name", maxCompletionTokens, freeRoles, freeIDs}},
 		{Vendor: wire.API{Server: "https://api.groq.com/openai/v1"}, Without: []string{"name", reasoningContent}},
 		{Vendor: wire.API{Server: "https://api.cerebras.ai/v1"}, Without: []string{maxTokens, reasoningContent}},
 	}
@@ -86,7 +86,7 @@ func (d Dialect) API() wire.API {
 		spoken.Without = slices.Concat(spoken.Without, a.Lessons)
 		written, _ := writingOf(call.Config.Options) // they were checked
 		body, err := encode(call, spoken, a.Base.Host, a.Bound)
-		return wire.Request{Path: "chat/completions", Header: a.KeyIn("Authorization", "Bearer "), Body: body}, &assembly{Attempt: a, tags: tags{writing: written}}, err
+		return wire.Request{Path: "chat/completions", Header: a.KeyIn("Authorization", "Bearer "), Body: body}, &assembly{Attempt: a, tags: tags{writing: written, tools: call.Tools}}, err
 	}
 	return api
 }

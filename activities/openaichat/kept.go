@@ -13,7 +13,7 @@ import (
 // An opaque is the opaque value of a reasoning part, told from others' by its name. It is
 // recorded.
 type opaque struct {
-	Kept *kept `json:"chat_fields"`
+	Kept kept `json:"chat_fields"`
 }
 
 // A kept holds the fields of an answer that are known to its server alone, and go back to that as they came. It is
@@ -32,8 +32,22 @@ var ofReasoning = []string{"thinking", "reasoning_text", reasoning, reasoningCon
 var (
 	ofMessage = wire.Names("role content refusal thinking reasoning_text reasoning_content reasoning reasoning_details thinking_blocks tool_calls function_call " +
 		"usage timings provider_metadata token_id token_ids prompt_token_ids logprobs channel")
-	ofCall = wire.Names("index id type function custom name arguments input parameters")
+	ofCall = wire.Names("index id type custom name arguments input parameters")
 )
+
+// inFunction is the field of a call that has its name and arguments.
+const inFunction = "function"
+
+// besideOf are the fields of a call that only its server knows, those of its function in one of them.
+func besideOf(call []byte) wire.Extra {
+	beside := wire.Unread(call, ofCall)
+	inside := wire.Unread(beside[inFunction], ofCall)
+	delete(beside, inFunction)
+	if len(inside) > 0 {
+		beside.Add(wire.Extra{inFunction: wire.JSON(inside)})
+	}
+	return beside
+}
 
 // thinkingBlocks are Anthropic's, as proxies pass them on and want them back.
 const thinkingBlocks = "thinking_blocks"
@@ -61,15 +75,26 @@ func whole(pieces []thinkingBlock) (blocks []thinkingBlock) {
 	return blocks
 }
 
+// taken are some fields but for those that the server refuses.
+func (d Dialect) taken(fields wire.Extra) map[string]any {
+	taken := map[string]any{}
+	for field, value := range fields {
+		if !d.without(field) {
+			taken[field] = value
+		}
+	}
+	return taken
+}
+
 // back are the fields that go back with a message of the model's, and with each of its calls: its reasoning by the name
 // by which it came, and what is kept for the server.
-func (d Dialect) back(m domain.Message, server string) (beside map[string]any, calls []map[string]any) {
-	beside = map[string]any{}
+func (d Dialect) back(m domain.Message, server string) (beside map[string]any, calls []wire.Extra) {
+	all := wire.Extra{}
 	if d.without(noReasoning) {
-		beside[reasoningContent] = " " // an empty one counts as none
+		all[reasoningContent] = json.RawMessage(`" "`) // an empty one counts as none
 	}
 	if d.NothingBack {
-		return beside, nil
+		m.Parts = nil
 	}
 	for _, p := range m.Parts {
 		var own opaque
@@ -77,29 +102,18 @@ func (d Dialect) back(m domain.Message, server string) (beside map[string]any, c
 		case p.Type != domain.PartReasoning:
 		case len(p.Opaque) > 0 && p.Opaque[0] == '[':
 			// A list is this API's own; what other providers want back is not.
-			beside[reasoningDetails] = p.Opaque
+			all[reasoningDetails] = p.Opaque
 		case len(p.Opaque) > 0:
-			if json.Unmarshal(p.Opaque, &own) != nil || own.Kept == nil || own.Kept.Server != server {
+			if json.Unmarshal(p.Opaque, &own) != nil || own.Kept.Server != server {
 				continue
 			}
-			for field, value := range own.Kept.Message {
-				beside[field] = value
-			}
+			maps.Copy(all, own.Kept.Message)
 			if len(own.Kept.Calls) == len(m.ToolCalls) {
-				for _, call := range own.Kept.Calls {
-					taken := map[string]any{}
-					for field, value := range call {
-						if !d.without(field) {
-							taken[field] = value
-						}
-					}
-					calls = append(calls, taken)
-				}
+				calls = own.Kept.Calls
 			}
 		case slices.Contains(ofReasoning, p.Signature):
-			beside[p.Signature] = p.Text
+			all[p.Signature] = wire.JSON(p.Text)
 		}
 	}
-	maps.DeleteFunc(beside, func(field string, _ any) bool { return d.without(field) })
-	return beside, calls
+	return d.taken(all), calls
 }

@@ -119,7 +119,10 @@ func learn(body, refusal []byte) (lessons []string, told string) {
 		calls = nil
 		_ = json.Unmarshal(m["tool_calls"], &calls)
 		for _, call := range calls {
+			inside := sent{}
+			_ = json.Unmarshal(call[inFunction], &inside)
 			maps.Copy(names, call)
+			maps.Copy(names, inside)
 		}
 	}
 	maps.DeleteFunc(names, func(name string, _ json.RawMessage) bool { return needed[name] })
@@ -190,8 +193,11 @@ const absence = `(?:(?:must|should|ha(?:s|ve) to|needs? to) be (?:disabled|remov
 var (
 	refusing = inference.Words(`
 		unsupported
-		n[o']t (?:support|accept|implemented|available|recognized|permitted|allowed)
-		unrecognized
+		n[o']t (?:yet |currently )?(?:support|accept|implemented|available|recogni[sz]ed|permitted|allowed|compatible)
+		unrecogni[sz]ed
+		should not exist
+		cannot use tools
+		(?:system|developer)'? is not one of
 		unknown
 		unexpected (?:keyword|field|property|parameter|argument)
 		invalid role
@@ -217,7 +223,7 @@ var (
 	invalid  = inference.Words(`not valid|invalid (?:field|parameter|argument|key)`)
 	values   = inference.Words(`must|should|between|range|in \[|[<>≤≥]|not among|none of`)
 	excess   = inference.Words(`too (?:large|high|long|many)|at most|(?:more|greater|less) than|exceed|maximum|minimum|out of range|set (?:above|below|higher|lower|over|beyond)|(?:above|beyond) \d`)
-	lacking  = inference.Words(`required|missing|(?:must|should|not|can't) be|expected|is empty|type mismatch|nonetype|<nil>`)
+	lacking  = inference.Words(`required|missing|(?:must|should|not|can't) be|expected|is empty|not empty|must have|not of type|type mismatch|nonetype|<nil>`)
 	disorder = inference.Words(`
 		alternat
 		after role
@@ -233,16 +239,17 @@ var (
 		no user
 		successive
 		comes immediately after
+		cannot (?:directly )?follow
 		prefill`)
 	speakers = inference.Words(`role|(?:system|user|assistant|tool|last|first) message|user query|user turn|multiturn|prefill`)
 	thoughts = inference.Words(reasoningContent)
-	streams  = inference.Words(`streaming`)
+	streams  = inference.Words(`streaming|\bstream mode|with stream\b`)
 	thinks   = inference.Words(`\bthink(?:ing)?\b`)
 	pairs    = inference.Words(`tool_call_id`)
 	ids      = inference.Words(`tool call ids? .*length(?: of)? 9\b`)
 	// The ways in which servers name a role that they do not know.
-	developers = inference.Words(`(?:support|variant|value:|role:?) '?developer|developer'? role`)
-	systems    = inference.Words(`(?:support|variant|value:|role:?) '?system|system'? role|only user and assistant roles`)
+	developers = inference.Words(`(?:support|variant|value:|role:?) '?developer|developer'? (?:role|is not one of)`)
+	systems    = inference.Words(`(?:support|variant|value:|role:?) '?system|system'? (?:role|is not one of)|only user and assistant roles`)
 )
 
 // says reports whether one of the words is in the text, whatever its case.

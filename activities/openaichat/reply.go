@@ -17,6 +17,7 @@ type reply struct {
 	ID      wire.Text       `json:"id"`
 	Model   wire.Text       `json:"model"`
 	Choices []choice        `json:"choices"`
+	Usage   json.RawMessage `json:"usage"`
 	Error   json.RawMessage `json:"error"`
 	// What is said in the place of choices is an error too.
 	Message wire.Text       `json:"message"`
@@ -28,6 +29,9 @@ type reply struct {
 	Base    struct {
 		Code wire.Count `json:"status_code"`
 	} `json:"base_resp"`
+	// Data and Result are where gateways put what they hand on.
+	Data   json.RawMessage `json:"data"`
+	Result json.RawMessage `json:"result"`
 }
 
 func (r reply) Failed() bool {
@@ -37,7 +41,8 @@ func (r reply) Failed() bool {
 	if succeeded(r.Message) {
 		r.Message = ""
 	}
-	return wire.Present(r.Error) || r.Choices == nil && (r.Message+r.Msg+r.Detail != "" || r.Code+r.Base.Code > 0 || wire.Present(r.Errors))
+	none := r.Choices == nil || len(r.Choices) == 0 && !wire.Present(r.Usage) // the usage of a whole answer comes beside no choices
+	return wire.Present(r.Error) || none && (r.Message+r.Msg+r.Detail != "" || r.Code+r.Base.Code > 0 || wire.Present(r.Errors))
 }
 
 // succeeded reports whether a code, or the words in its place, say that nothing is wrong.
@@ -150,7 +155,7 @@ func readCall(data []byte) (wire.Piece, error) {
 		index = wire.NoIndex
 	}
 	name, arguments := cmp.Or(read.Function.Name, read.Custom.Name, read.Name), argumentsOf(read.Function, read.Custom, read.function)
-	return wire.Piece{Index: index, ID: string(read.ID), Name: string(name), Arguments: string(arguments), Beside: wire.Unread(data, ofCall)}, err
+	return wire.Piece{Index: index, ID: string(read.ID), Name: string(name), Arguments: string(arguments), Beside: besideOf(data)}, err
 }
 
 type function struct {

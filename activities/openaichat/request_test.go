@@ -86,3 +86,21 @@ func TestDialects(t *testing.T) {
 	require.EqualError(t, err, "MADE_UP_API_KEY: is not set on the worker, and api.made-up.example needs a key")
 	require.Equal(t, "made-up", domain.AsError(err).Source)
 }
+
+// TestAllOfALongThinkingGoesBack, as servers refuse a part of one.
+func TestAllOfALongThinkingGoesBack(t *testing.T) {
+	t.Parallel()
+	var body []byte
+	blocks := `[{"type":"thinking","thinking":"` + strings.Repeat("hm ", 100_000) + `","signature":"s"}]`
+	server := providers.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ = io.ReadAll(r.Body)
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"x","thinking_blocks":`+blocks+`},"finish_reason":"stop"}]}`)
+	})
+	call := question()
+	for range 2 {
+		answer, failed := infer(t, server.URL, call)
+		require.Nil(t, failed)
+		call.Messages = append(call.Messages, answer.Message)
+	}
+	require.Contains(t, string(body), `"thinking_blocks":`+blocks)
+}

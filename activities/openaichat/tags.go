@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ const keyDialect = "dialect"
 
 // A writing is how a model writes, as its agent says.
 type writing struct {
-	// CallsInText: calls stand in the text, as JSON between tags.
+	// CallsInText: calls stand in the text, between tags.
 	CallsInText bool `json:"tool_calls_in_text"`
 	// ThinkTags: so does what the model thinks.
 	ThinkTags bool `json:"think_tags"`
@@ -58,7 +59,7 @@ func Unread(options domain.Metadata, text string) string {
 // The first two find what the option reads, unless it is quoted; callLike finds how models write calls that only their servers
 // read.
 var (
-	callTagged  = regexp.MustCompile("^[^`]*<tool_call>\\s*\\{")
+	callTagged  = regexp.MustCompile("^[^`]*<tool_call>\\s*(?:[{[]|<function=|<invoke |[\\w.:-]+\\s*<arg_key>)")
 	thinkTagged = regexp.MustCompile("^(?:\\s*<think>|[^`]*</think>)")
 	callLike    = regexp.MustCompile(`(?m)^\s*(?:<function[=_]|<invoke |\[TOOL_CALLS\]|<\|(?:python_tag|tool_call)|<｜(?:tool|DSML))`)
 )
@@ -73,6 +74,7 @@ const (
 // tags read what stands between tags out of a text that comes in pieces.
 type tags struct {
 	writing
+	tools []domain.ToolSpec
 	// open is the tag that is not closed, and held what is to be looked at with the next piece.
 	open, held string
 	// closed says that a tag was the last thing, behind which blanks mean nothing.
@@ -183,18 +185,65 @@ func begun(text string, tags ...string) int {
 	return len(text)
 }
 
-// calledInText takes a call that stands in the text, and reports whether it is one.
+// calledInText takes the calls that stand in the text, and reports whether there are any and nothing else.
 func (s *assembly) calledInText(text string) bool {
-	var named struct {
-		Name     string
-		Function struct{ Name string }
-	}
-	call, err := readCall([]byte(text))
-	if err != nil || json.Unmarshal([]byte(text), &named) != nil || named.Name+named.Function.Name == "" {
-		return false
+	var calls []wire.Piece
+	for _, raw := range wire.ListOf([]byte(text)) {
+		var named struct {
+			Name     string
+			Function struct{ Name string }
+		}
+		call, err := readCall(raw)
+		if err != nil || json.Unmarshal(raw, &named) != nil || named.Name+named.Function.Name == "" {
+			calls = s.tags.inTags(text)
+			break
+		}
+		calls = append(calls, call)
 	}
 	const first = 1 << 29 // behind those that the server has numbered
-	s.Call(wire.Piece{Index: first + s.tags.calls, Name: call.Name, Arguments: cmp.Or(call.Arguments, "{}")})
-	s.tags.calls++
-	return true
+	for _, call := range calls {
+		s.Call(wire.Piece{Index: first + s.tags.calls, Name: call.Name, Arguments: cmp.Or(call.Arguments, "{}")})
+		s.tags.calls++
+	}
+	return len(calls) > 0
+}
+
+// The ways in which models write a call without JSON, and its arguments:
+//
+//	<function=f><parameter=x>…</parameter></function>
+//	<invoke name="f"><parameter name="x">…</parameter></invoke>
+//	f<arg_key>x</arg_key><arg_value>…</arg_value>
+var (
+	callWritten     = regexp.MustCompile(`(?s)^\s*(?:<function=([\w.:-]+)>(.*?)</function>|<invoke name="([\w.:-]+)">(.*?)</invoke>|([\w.:-]+)\s*(<arg_key>.*|$))\s*`)
+	argumentWritten = regexp.MustCompile(`(?s)\s*<(?:parameter=|parameter name="|arg_key>)([\w.:-]+)(?:"?>|</arg_key>\s*<arg_value>)\n?(.*?)\n?</(?:parameter|arg_value)>\s*`)
+)
+
+// inTags are the calls in a text that is written in one of these ways, none where there is anything else.
+func (t *tags) inTags(text string) (calls []wire.Piece) {
+	for text != "" {
+		found := callWritten.FindStringSubmatch(text)
+		if found == nil {
+			return nil
+		}
+		text = text[len(found[0]):]
+		name, written := found[1]+found[3]+found[5], found[2]+found[4]+found[6]
+		at := slices.IndexFunc(t.tools, func(tool domain.ToolSpec) bool { return tool.Name == name })
+		var schema struct{ Properties map[string]struct{ Type any } }
+		if at >= 0 {
+			_ = json.Unmarshal(t.tools[at].Schema, &schema) // it was checked
+		}
+		arguments := map[string]json.RawMessage{}
+		for _, argument := range argumentWritten.FindAllStringSubmatch(written, -1) {
+			key, value := argument[1], []byte(argument[2])
+			if !json.Valid(value) || strings.Contains(fmt.Sprint(schema.Properties[key].Type), "string") {
+				value = wire.JSON(argument[2])
+			}
+			arguments[key] = value
+		}
+		if strings.TrimSpace(argumentWritten.ReplaceAllString(written, "")) != "" || at < 0 && len(arguments) == 0 {
+			return nil // it was cut, or is no call
+		}
+		calls = append(calls, wire.Piece{Name: name, Arguments: string(wire.JSON(arguments))})
+	}
+	return calls
 }

@@ -20,7 +20,7 @@ func TestUnreadTags(t *testing.T) {
 		"Hello.": "", "Write `<tool_call>{}` so.": "", "a <think> b": "", "<tool_call>f(1)</tool_call>": "",
 		"I look.\n<tool_call>\n{\"name\":\"f\"}": "tool_calls_in_text", "\n<think>hm": "think_tags",
 		"<think>hm</think><tool_call>{": "tool_calls_in_text, think_tags", "hm\n</think>\n\nso": "think_tags", "Write `</think>` so.": "",
-		"So:\n<tool_call>\n<function=f>": "looks like", "<invoke name=\"f\">": "looks like", "[TOOL_CALLS][{": "looks like", "<|python_tag|>f()": "looks like",
+		"So:\n<tool_call><function=f>": "tool_calls_in_text", "<tool_call>f\n<arg_key>": "tool_calls_in_text", "<function=f>": "looks like", "<invoke name=\"f\">": "looks like", "[TOOL_CALLS][{": "looks like", "<|python_tag|>f()": "looks like",
 		"<｜tool▁calls▁begin｜>": "looks like", "Say <function=f> here.": "",
 	} {
 		said := openaichat.Unread(nil, text)
@@ -88,6 +88,14 @@ func TestTags(t *testing.T) {
 		"cut":                     {said: `a<tool_call>{"name":"f","argu`, dialect: `{"tool_calls_in_text":true}`, text: `a<tool_call>{"name":"f","argu`},
 		"arguments in a text":     {said: `<tool_call>{"name":"f","arguments":"{\"a\":\"<b>\"}"}</tool_call>`, dialect: `{"tool_calls_in_text":true}`, calls: []domain.ToolCall{f}},
 		"parameters":              {said: `<tool_call>{"name":"f","parameters":{"a":"<b>"}}</tool_call>`, dialect: `{"tool_calls_in_text":true}`, calls: []domain.ToolCall{f}},
+		"two in a list":           {said: `<tool_call>[{"name":"f","arguments":{"a":"<b>"}},{"name":"f","arguments":{"a":"<b>"}}]</tool_call>`, dialect: `{"tool_calls_in_text":true}`, calls: []domain.ToolCall{f, f}},
+		"a list with a text":      {said: `<tool_call>[{"name":"f"},1]</tool_call>`, dialect: `{"tool_calls_in_text":true}`, text: `<tool_call>[{"name":"f"},1]</tool_call>`},
+		"parameters in tags":      {said: "<tool_call>\n<function=f>\n<parameter=a>\n<b>\n</parameter>\n</function>\n</tool_call>", dialect: `{"tool_calls_in_text":true}`, calls: []domain.ToolCall{f}},
+		"no end of all":           {said: "<tool_call>\n<function=f>\n<parameter=a>\n<b>\n</parameter>\n</function>", dialect: `{"tool_calls_in_text":true}`, calls: []domain.ToolCall{f}},
+		"a parameter is cut":      {said: "<tool_call><function=f><parameter=a>1</parameter><parameter=b>2</function></tool_call>", dialect: `{"tool_calls_in_text":true}`, text: "<tool_call><function=f><parameter=a>1</parameter><parameter=b>2</function></tool_call>"},
+		"keys and values":         {said: "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value><b></arg_value>\n</tool_call>", dialect: `{"tool_calls_in_text":true}`, calls: []domain.ToolCall{f}},
+		"a word that is no tool":  {said: "<tool_call>g</tool_call>", dialect: `{"tool_calls_in_text":true}`, text: "<tool_call>g</tool_call>"},
+		"types of a tool's":       {said: `<tool_call><invoke name="f"><parameter name="n">7</parameter><parameter name="l">[1]</parameter><parameter name="s">7</parameter></invoke><invoke name="f"></invoke></tool_call>`, dialect: `{"tool_calls_in_text":true}`, calls: []domain.ToolCall{{Name: "f", Arguments: `{"l":[1],"n":7,"s":"7"}`}, {Name: "f", Arguments: "{}"}}},
 		"no arguments":            {said: `<tool_call>{"name":"f"}</tool_call>`, dialect: `{"tool_calls_in_text":true}`, calls: []domain.ToolCall{{Name: "f", Arguments: "{}"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,6 +107,7 @@ func TestTags(t *testing.T) {
 					body += chunk(`{"index":0,"delta":{"content":` + string(piece) + `}}`)
 				}
 				call := question()
+				call.Tools = []domain.ToolSpec{{Name: "f", Schema: []byte(`{"type":"object","properties":{"a":{"type":"string"},"n":{"type":"integer"},"s":{"type":["string","null"]}}}`)}}
 				if test.dialect != "" {
 					call.Config.Options = domain.Metadata{"dialect": []byte(test.dialect)}
 				}

@@ -11,8 +11,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"everstep/domain"
+	"everstep/starter/agentfile"
 	"everstep/starter/help"
 	"everstep/testsuite"
 	"everstep/worker/host"
@@ -208,6 +210,25 @@ func TestDocumentsShowGoThatBuilds(t *testing.T) {
 			if !strings.HasPrefix(block, "package main\n") {
 				require.True(t, strings.Contains(program.String(), trimmed(block)), "%s: no file has\n%s", name, block)
 			}
+		}
+	}
+}
+
+// TestDocumentsShowKeysOfAgents: a piece of an agent's file in a document has keys that there are, also in its model.
+func TestDocumentsShowKeysOfAgents(t *testing.T) {
+	t.Parallel()
+	schema := agentfile.Schema()
+	schema.Required = nil // a piece lacks some
+	fits, err := schema.Resolve(nil)
+	require.NoError(t, err)
+	for name, all := range blocks(t, "yaml") {
+		for _, block := range all {
+			if strings.HasPrefix(block, "turns:") || strings.HasPrefix(block, "mcpServers:") {
+				continue
+			}
+			var agent map[string]any
+			require.NoError(t, yaml.Unmarshal([]byte(block), &agent), "%s:\n%s", name, block)
+			require.NoError(t, fits.Validate(agent), "%s:\n%s", name, block)
 		}
 	}
 }

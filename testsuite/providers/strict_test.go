@@ -102,6 +102,11 @@ func unsigned(r chatRequest) bool {
 	})
 }
 
+// otherIDs reports whether the id of a call has not nine letters.
+func otherIDs(r chatRequest) bool {
+	return r.said("tool", func(m map[string]any) bool { return len(m["tool_call_id"].(string)) != 9 })
+}
+
 // openAIError is the form that OpenAI has, and those who follow it.
 func openAIError(message, param, code string) string {
 	text, _ := json.Marshal(map[string]any{"error": map[string]any{"message": message, "type": "invalid_request_error", "param": param, "code": code}})
@@ -178,11 +183,10 @@ var strictVendors = map[string]strictVendor{
 	},
 	"roles, of a template": {refuses: either(follows("user", "tool"), follows("user", "user")), status: 500, says: `{"error":{"code":500,"message":"\n------------\nWhile executing CallExpression at line 189\nError: Jinja Exception: After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results.","type":"server_error"}}`, asked: 1, told: "with roles that take turns"},
 	"roles, of vLLM":       {refuses: follows("user", "tool"), status: 400, says: openAIError("Unexpected role 'user' after role 'tool'", "", ""), asked: 1, told: "with roles that take turns"},
-	"Mistral":              {at: "http://api.mistral.ai/v1", refuses: either(follows("user", "tool"), follows("user", "user"), has("stream_options"), has("max_completion_tokens")), status: 422, says: "{}"},
+	"Mistral":              {at: "http://api.mistral.ai/v1", refuses: either(follows("user", "tool"), follows("user", "user"), has("stream_options"), has("max_completion_tokens"), saidWith("user", "name"), otherIDs), status: 422, says: "{}"},
+	"OpenAI":               {at: "http://api.openai.com/v1", refuses: either(has("max_tokens"), saidWith("assistant", "reasoning_content")), status: 400, says: "{}"},
 	"ids of nine letters": {
-		refuses: func(r chatRequest) bool {
-			return r.said("tool", func(m map[string]any) bool { return len(m["tool_call_id"].(string)) != 9 })
-		}, status: 400, asked: 1, told: "with ids of calls of nine letters",
+		refuses: otherIDs, status: 400, asked: 1, told: "with ids of calls of nine letters",
 		says: `{"object":"error","message":"Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.","type":"invalid_request_error"}`,
 	},
 	"reasoning is wanted": {

@@ -191,7 +191,7 @@ func (a *Attempt) send(r Request) (*http.Response, error) {
 	a.quiet.Reset(a.timeouts.Idle)
 	a.body = &guarded{ReadCloser: response.Body, most: a.client.config.MaxBody}
 	response.Body = a.body
-	if response.StatusCode != http.StatusOK {
+	if response.StatusCode >= http.StatusMultipleChoices { // some servers have 201 for each POST
 		defer response.Body.Close()
 		return nil, a.rejected(response, r.Body)
 	}

@@ -68,10 +68,16 @@ func (d *Draft) Identify(id, model Text) {
 	d.ID, d.Model = cmp.Or(d.ID, string(id)), cmp.Or(d.Model, string(model))
 }
 
-// Report takes a usage, unless it says nothing.
+// Report takes a usage. What it does not say stays as reported before: some servers count the input where an answer begins
+// and the output where it ends.
 func (d *Draft) Report(usage domain.Usage) {
-	if !usage.IsZero() {
-		d.Usage = usage
+	before := d.Usage
+	d.Usage = usage
+	if usage.InputTokens == 0 {
+		d.Usage.InputTokens, d.Usage.CacheReadTokens, d.Usage.CacheWriteTokens = before.InputTokens, before.CacheReadTokens, before.CacheWriteTokens
+	}
+	if usage.OutputTokens == 0 {
+		d.Usage.OutputTokens, d.Usage.ReasoningTokens = before.OutputTokens, before.ReasoningTokens
 	}
 }
 

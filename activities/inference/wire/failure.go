@@ -90,10 +90,10 @@ func (a *Attempt) detail(body []byte) string {
 // maxErrorBody bounds the body of an error, which may repeat all of a request.
 const maxErrorBody = 1 << 20
 
-// rejected is the error of a response that has another status than 200, to a request with a body.
+// rejected is the error of a response whose status says that there is no answer, to a request with a body.
 func (a *Attempt) rejected(response *http.Response, sent []byte) error {
 	status := response.StatusCode
-	if status >= 300 && status < 400 {
+	if status < 400 {
 		err := a.Fail(domain.Invalid, "", nil, "%s answers with a redirect (HTTP %d), which is not followed; give the server's final base URL",
 			a.Base.Host, status)
 		err.Billed = false
@@ -101,9 +101,6 @@ func (a *Attempt) rejected(response *http.Response, sent []byte) error {
 	}
 	// What was read before a failure still tells more than nothing.
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
-	if status < 300 {
-		return a.Malformed(fmt.Sprintf("the response has status %d and no answer", status), body)
-	}
 	r := ParseRejection(body)
 	r.Status, r.ShouldRetry = status, response.Header.Get("X-Should-Retry")
 	if delay, asked := inference.RetryAfter(response.Header, time.Now()); asked {

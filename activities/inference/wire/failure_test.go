@@ -131,8 +131,8 @@ func TestStatuses(t *testing.T) {
 		says   string
 		billed bool
 	}{
-		201: {domain.Unavailable, domain.CodeMalformed, "the response has status 201 and no answer", true},
-		299: {domain.Unavailable, domain.CodeMalformed, "the response has status 299 and no answer", true},
+		201: {domain.Unavailable, domain.CodeMalformed, "the answer has no events", true},
+		299: {domain.Unavailable, domain.CodeMalformed, "the answer has no events", true},
 		300: {domain.Invalid, "", "answers with a redirect (HTTP 300), which is not followed", false},
 		399: {domain.Invalid, "", "answers with a redirect (HTTP 399), which is not followed", false},
 		400: {domain.Invalid, "", "refused the request (HTTP 400): no", false},

@@ -54,10 +54,10 @@ func (a *Attempt) Decode(e Event, into interface{ Failed() bool }, what string) 
 func (a *Attempt) read(response *http.Response, d Decoder) error {
 	stream := NewStream(response.Body)
 	var err error
-	switch stream.First() {
-	case '{', '[':
+	switch first := stream.First(); {
+	case (first == '{' || first == '[') && !stream.InLines():
 		err = a.readWhole(stream, d)
-	case '<', 0:
+	case first == '<', first == 0:
 		var head []byte
 		if head, err = stream.Rest(maxExcerpt); err == nil && len(head) == 0 {
 			err = a.Malformed("the response is empty", nil)

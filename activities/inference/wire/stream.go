@@ -23,8 +23,9 @@ const errorEvent = "error"
 
 // A Stream reads server-sent events as their standard has them: lines that end
 // in LF, CR or CRLF, of any length; a byte order mark; comments; several lines
-// of data. One leniency: an event that lacks its empty line, at the end or before
-// another, counts if its data is whole, or is an error. One event has at most 16 MiB.
+// of data. Two leniencies: an event that lacks its empty line, at the end or before
+// another, counts if its data is whole, or is an error; and so does a line that is an
+// object of JSON, as some servers send all of them. One event has at most 16 MiB.
 type Stream struct {
 	reader *bufio.Reader
 	line   []byte
@@ -61,6 +62,8 @@ func (s *Stream) Next() (Event, error) {
 		case len(line) == 0:
 			out = Event{}
 			continue
+		case out.Data == nil && line[0] == '{' && json.Valid(line):
+			return Event{Name: out.Name, Data: line}, nil
 		}
 		name, value, _ := bytes.Cut(line, []byte(":"))
 		value = bytes.TrimPrefix(value, []byte(" "))
@@ -140,7 +143,18 @@ func (s *Stream) First() byte {
 	}
 }
 
+// InLines reports whether a body that begins with JSON is several values, one in each line.
+func (s *Stream) InLines() bool {
+	_, err := s.readLine() // it comes again where the rest is read
+	s.again = true
+	return err == nil && json.Valid(s.line) && s.First() != 0
+}
+
 // Rest reads what is left of the body, up to a number of bytes.
 func (s *Stream) Rest(limit int64) ([]byte, error) {
-	return io.ReadAll(io.LimitReader(s.reader, limit))
+	var rest io.Reader = s.reader
+	if s.again {
+		rest = io.MultiReader(bytes.NewReader(s.line), rest)
+	}
+	return io.ReadAll(io.LimitReader(rest, limit))
 }
