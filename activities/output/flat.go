@@ -40,8 +40,12 @@ type flattening struct {
 	defined map[string]any
 }
 
-// usualName is what APIs take as the name of a property.
-var usualName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+var (
+	// usualName is what APIs take as the name of a property.
+	usualName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+	// unusual finds in a regular expression of RE2 what other engines may not know: APIs refuse a schema for it.
+	unusual = regexp.MustCompile(`\\[pPzQEC]|\\x\{|\(\?[^:]`)
+)
 
 // maxTold bounds in bytes what a description tells of a schema.
 const maxTold = 4 << 10
@@ -73,7 +77,12 @@ func (f *flattening) tell(schema map[string]any, name, lead string, what any) {
 		return
 	}
 	f.said = append(f.said, name+" is told in words")
-	schema["description"] = strings.TrimSpace(text(schema["description"]) + " " + lead + " " + string(part))
+	describe(schema, lead+" "+string(part))
+}
+
+// describe says more in a schema's description.
+func describe(schema map[string]any, words string) {
+	schema["description"] = strings.TrimSpace(text(schema["description"]) + " " + words)
 }
 
 // target is the schema to which a reference leads; nil: none that is known by its place.
@@ -178,28 +187,59 @@ func (f *flattening) named(schema map[string]any) map[string]any {
 		f.changed = true
 		made["items"] = map[string]any{} // some APIs refuse an array without
 	}
+	if pattern := text(made["pattern"]); unusual.MatchString(pattern) {
+		delete(made, "pattern")
+		describe(made, "Pattern: "+pattern)
+		f.changed, f.said = true, append(f.said, "pattern "+quoted(pattern)+" is told in words")
+	}
 	if f.plain {
 		f.simplify(made)
 	}
+	if p := (Part{Fields: made}); p.Takes("object") || p.Has("properties") {
+		f.declare(made)
+	}
 	others := map[string]any{}
-	for name, v := range asMap(made["properties"]) {
-		if !f.anyName && !usualName.MatchString(name) {
+	for _, word := range []string{"properties", "patternProperties"} {
+		members := maps.Clone(asMap(made[word]))
+		maps.DeleteFunc(members, func(name string, v any) bool {
+			if word == "properties" && (f.anyName || usualName.MatchString(name)) || word != "properties" && !unusual.MatchString(name) {
+				return false
+			}
 			others[name] = v
+			return true
+		})
+		if len(members) < len(asMap(made[word])) {
+			made[word] = members
 		}
 	}
 	if len(others) == 0 {
 		return made
 	}
 	f.tell(made, "what it has as "+quoted(slices.Min(slices.Collect(maps.Keys(others)))), "It also has the properties", others)
-	properties := maps.Clone(asMap(made["properties"]))
-	maps.DeleteFunc(properties, func(name string, _ any) bool { return others[name] != nil })
-	made["properties"] = properties
 	if required := asList(made["required"]); required != nil {
 		made["required"] = slices.DeleteFunc(slices.Clone(required), func(name any) bool { return others[text(name)] != nil })
 	}
 	delete(made, "additionalProperties")
 	delete(made, "unevaluatedProperties")
 	return made
+}
+
+// declare gives a schema the properties that it requires and does not name: some APIs refuse it without.
+func (f *flattening) declare(schema map[string]any) {
+	properties := maps.Clone(asMap(schema["properties"]))
+	if properties == nil {
+		properties = map[string]any{}
+	}
+	for _, name := range asList(schema["required"]) {
+		if properties[text(name)] == nil {
+			f.changed = true
+			properties[text(name)] = map[string]any{}
+			if others := asMap(schema["additionalProperties"]); others != nil {
+				properties[text(name)] = others
+			}
+			schema["properties"] = properties
+		}
+	}
 }
 
 // simplify puts an enum for a const, and a reference to $defs for one that leads elsewhere, alone but for what describes it.
@@ -224,7 +264,7 @@ func (f *flattening) simplify(schema map[string]any) {
 		}
 	}
 	target := f.target(reference)
-	if name, below := strings.CutPrefix(reference, "#/$defs/"); target == nil || below && !strings.Contains(name, "/") {
+	if name, below := strings.CutPrefix(reference, "#/$defs/"); target == nil || below && usualName.MatchString(name) {
 		return
 	}
 	f.changed = true

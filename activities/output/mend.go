@@ -39,7 +39,9 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 		}
 		return json.RawMessage(`{"properties":{},"type":"object"}`), lost, nil
 	}
-	m := &mending{terse: len(schema) > MaxSchema, known: keywords(), base: cmp.Or(text(root["$id"]), text(root["id"]))}
+	m := &mending{terse: len(schema) > MaxSchema, known: keywords(), base: cmp.Or(text(root["$id"]), text(root["id"])), names: map[string]string{}}
+	m.name(root, nil)
+	delete(root, "nullable") // arguments are never null
 	m.old = root["$schema"] != nil && !strings.Contains(text(root["$schema"]), "/20")
 	for range 3 { // for the schemas that there are, for those that are left, and for what is lost with the others
 		m.places, m.left, m.loose, m.schemas = map[string]bool{}, m.places, len(m.lost) > 0, 0
@@ -102,9 +104,11 @@ type mending struct {
 	known map[string]keyword
 	// places are those of all schemas that are kept, left those of the time before: references to others lead nowhere.
 	places, left map[string]bool
-	// old says that nothing holds beside a reference, as before draft 2019-09, base is the name that the schema gives itself.
-	old  bool
-	base string
+	// old says that nothing holds beside a reference, as before draft 2019-09, base is the name that the schema gives itself, and
+	// names are references to the places of the schemas in it that have a name of their own; empty where several have it.
+	old   bool
+	base  string
+	names map[string]string
 	// loose says that something is lost. Then all goes that refuses more where a part of it refuses less.
 	loose   bool
 	lost    []string
@@ -125,6 +129,25 @@ const (
 func (m *mending) lose(at place, format string, args ...any) {
 	if line := mistake(at, format, args...).Error(); len(m.lost) < maxLost && !slices.Contains(m.lost, line) {
 		m.lost = append(m.lost, line)
+	}
+}
+
+// name notes the names of all schemas in a value.
+func (m *mending) name(v any, at place) {
+	for i, inner := range asList(v) {
+		m.name(inner, at.step(strconv.Itoa(i)))
+	}
+	members := asMap(v)
+	for word, mark := range map[string]string{"$id": "", "id": "", "$anchor": "#", "$dynamicAnchor": "#"} {
+		if name := text(members[word]); name != "" {
+			_, twice := m.names[mark+name]
+			if m.names[mark+name] = "#" + (&url.URL{Fragment: at.pointer()}).EscapedFragment(); twice {
+				m.names[mark+name] = ""
+			}
+		}
+	}
+	for key, inner := range members {
+		m.name(inner, at.step(key))
 	}
 }
 
@@ -153,11 +176,11 @@ func (m *mending) schema(v any, at place, level int) any {
 	for _, word := range sortedKeys(schema) {
 		k, v, here := m.known[word], schema[word], at.step(word)
 		switch fits := m.fits(word, k, v); {
-		case k.holds == elsewhere && strings.HasSuffix(word, "Ref"), word == "$ref" && !m.leads(v):
+		case word == "$ref" && !m.leads(v):
 			m.lose(here, "refers to what is not in the schema")
 			return true
 		case word == "pattern" && fits != "":
-			made["description"] = strings.TrimSpace(text(schema["description"]) + " Pattern: " + text(v))
+			describe(made, "Pattern: "+text(v)) // behind its own words, which come before
 			m.lose(here, "%s", fits)
 		case fits != "":
 			m.lose(here, "%s", fits)
@@ -259,7 +282,20 @@ func (m *mending) modern(schema map[string]any) {
 		maps.DeleteFunc(schemas, func(_ string, v any) bool { return asList(v) != nil })
 		schema["dependentRequired"], schema["dependentSchemas"] = required, schemas
 	}
-	if kinds, list := schema["type"].([]any); schema["nullable"] == true && schema["type"] != nil {
+	for _, word := range []string{"$dynamicRef", "$recursiveRef"} {
+		if target, dynamic := schema[word]; dynamic {
+			schema["$ref"] = target
+		}
+	}
+	alone := Part{Fields: schema}
+	switch kinds, list := schema["type"].([]any); {
+	case schema["nullable"] != true:
+	case !alone.Has("type") || alone.Has("$ref", "const", "allOf", "anyOf", "oneOf", "not", "if"):
+		own := maps.Clone(schema)
+		delete(own, "nullable")
+		clear(schema)
+		schema["anyOf"] = []any{own, map[string]any{"type": "null"}}
+	default:
 		if !list {
 			kinds = []any{schema["type"]}
 		}
@@ -273,6 +309,9 @@ func (m *mending) modern(schema map[string]any) {
 		case "$ref":
 			if fragment, own := strings.CutPrefix(text(v), strings.TrimSuffix(m.base, "#")+"#"); own {
 				schema[word] = "#" + fragment
+			}
+			if place, named := m.names[text(v)]; named {
+				schema[word] = place
 			}
 		case "properties", "patternProperties", "$defs", "definitions":
 			if list, ok := v.([]any); ok && len(list) == 0 {
@@ -296,7 +335,7 @@ func (m *mending) modern(schema map[string]any) {
 			}
 		}
 	}
-	for _, word := range strings.Fields("$schema $id $vocabulary $dynamicAnchor $recursiveAnchor nullable additionalItems dependencies") {
+	for _, word := range strings.Fields("$schema $id $vocabulary $anchor $dynamicAnchor $dynamicRef $recursiveAnchor $recursiveRef nullable additionalItems dependencies") {
 		delete(schema, word)
 	}
 	if _, named := schema["id"].(string); named {
