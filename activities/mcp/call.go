@@ -112,7 +112,7 @@ func (s *server) call(ctx context.Context, listed *sdk.Tool, arguments json.RawM
 func answer(result *sdk.CallToolResult) (tool.Result, error) {
 	made := read(result)
 	if result.IsError {
-		return tool.Result{}, domain.Invalidf("%s", made.Content)
+		return tool.Result{}, domain.Invalidf("%s", cmp.Or(made.Content, "the tool failed, and its server does not say why"))
 	}
 	return made, nil
 }

@@ -221,6 +221,9 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 		return tools, page.NextCursor, nil
 	})
 	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("it has not answered within %s", listPatience)
+		}
 		return nil, l.explain(err)
 	}
 	l.mu.Lock()
