@@ -28,6 +28,37 @@ func Merged(schema json.RawMessage) (merged json.RawMessage, said []string) {
 	return (&flattening{anyName: true}).of(schema)
 }
 
+// Told is Flat for an API that refuses a schema for what nobody knows: the types of properties that have one of an usual name, and
+// all else in descriptions.
+func Told(schema json.RawMessage) json.RawMessage {
+	flat, _ := Flat(schema)
+	var root map[string]any
+	if json.Unmarshal(flat, &root) != nil || root == nil {
+		return schema
+	}
+	f, properties, rest := &flattening{}, map[string]any{}, maps.Clone(root)
+	for name, held := range asMap(root["properties"]) {
+		one := map[string]any{}
+		if kind := text(asMap(held)["type"]); isAmong(kind, "boolean integer number object string") {
+			one["type"] = kind
+		}
+		f.tell(one, name, "It fits the JSON Schema", held)
+		properties[name] = one
+	}
+	made := map[string]any{"type": "object", "properties": properties}
+	for _, word := range []string{"description", "required"} {
+		if held, has := root[word]; has {
+			made[word] = held
+		}
+	}
+	maps.DeleteFunc(rest, func(word string, _ any) bool { return made[word] != nil })
+	if len(rest) > 0 {
+		f.tell(made, "the rest", "It fits the JSON Schema", rest)
+	}
+	told, _ := json.Marshal(made) // it was read from JSON
+	return told
+}
+
 type flattening struct {
 	root    map[string]any
 	plain   bool
