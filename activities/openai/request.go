@@ -38,7 +38,8 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 		if tool.Description != "" {
 			f.Description = param.NewOpt(tool.Description)
 		}
-		f.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
+		schema, _ := output.Merged(tool.Schema)
+		f.SetExtraFields(map[string]any{"parameters": schema})
 		p.Tools = append(p.Tools, responses.ToolUnionParam{OfFunction: &f})
 	}
 	// Of include and text, what is ours stays beside what is given.

@@ -29,7 +29,8 @@ func TestFlat(t *testing.T) {
 		"anything and nothing":                 {`{"type":"object","properties":{"a":true,"b":false,"c":{"additionalProperties":true}},"additionalProperties":false}`, `{"additionalProperties":false,"properties":{"a":{},"b":{"not":{}},"c":{"additionalProperties":true}},"type":"object"}`},
 		"what it requires and does not name":   {`{"type":"object","properties":{"a":{"properties":{},"required":["b"],"additionalProperties":{"type":"string"}}},"required":["c","d e"]}`, `{"description":"It also has the properties {\"d e\":{}}","properties":{"a":{"additionalProperties":{"type":"string"},"properties":{"b":{"type":"string"}},"required":["b"]},"c":{}},"required":["c"],"type":"object"}`},
 		"patterns of RE2":                      {`{"type":"object","properties":{"a":{"type":"string","pattern":"^[\\p{L} ]+$"},"b":{"pattern":"(?P<n>a)\\z"},"c":{"pattern":"^(?:a|\\\\d)$"}},"patternProperties":{"^\\pN":{},"^x":{}},"additionalProperties":false}`, `{"description":"It also has the properties {\"^\\\\pN\":{}}","patternProperties":{"^x":{}},"properties":{"a":{"description":"Pattern: ^[\\p{L} ]+$","type":"string"},"b":{"description":"Pattern: (?P\u003cn\u003ea)\\z"},"c":{"pattern":"^(?:a|\\\\d)$"}},"type":"object"}`},
-		"no schema":                            {`7`, `7`},
+		"no schema":                            {`7`, `{"properties":{},"type":"object"}`},
+		"an object":                            {`{"type":"object"}`, `{"properties":{},"type":"object"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -47,7 +48,7 @@ func TestWhatOthersTake(t *testing.T) {
 	require.JSONEq(t, `{"type":"object","description":"D. It fits the JSON Schema {\"$defs\":{\"B\":{\"minProperties\":1}},\"additionalProperties\":false}","properties":{
 		"a":{"type":"string","description":"It fits the JSON Schema {\"pattern\":\"^x$\",\"type\":\"string\"}"},"b":{"description":"It fits the JSON Schema {\"$ref\":\"#/$defs/B\"}"}},"required":["a"]}`,
 		string(output.Told(json.RawMessage(`{"type":"object","description":"D.","properties":{"a":{"type":"string","pattern":"^x$"},"b":{"$ref":"#/$defs/B"}},"required":["a"],"additionalProperties":false,"$defs":{"B":{"minProperties":1}}}`))))
-	require.Equal(t, "7", string(output.Told(json.RawMessage("7"))))
+	require.JSONEq(t, `{"type":"object","properties":{}}`, string(output.Told(nil)))
 	for given, want := range map[string]string{
 		`{"type":"object","properties":{"a":{"$ref":"#/$defs/A","description":"An A.","minLength":1},"b":{"const":1},"const":{}},"$defs":{"A":{"type":"string"}}}`:                         `{"$defs":{"A":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/A","description":"An A."},"b":{"enum":[1]},"const":{}},"type":"object"}`,
 		`{"type":"object","properties":{"a":{"$ref":"#/definitions/A"},"b":{"items":{"$ref":"#/definitions/A"},"type":"array"}},"definitions":{"A":{"items":{"$ref":"#/definitions/A"}}}}`: `{"$defs":{"ref1":{"items":{"$ref":"#/$defs/ref1"}}},"properties":{"a":{"$ref":"#/$defs/ref1"},"b":{"items":{"$ref":"#/$defs/ref1"},"type":"array"}},"type":"object"}`,
