@@ -2,7 +2,6 @@ package output
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,13 +32,13 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 		return Mend(json.RawMessage(within))
 	}
 	root, ok := raw.(map[string]any)
-	if !ok {
-		if raw != nil && raw != true {
-			lost = []string{"it is no schema of an object"}
-		}
-		return json.RawMessage(`{"properties":{},"type":"object"}`), lost, nil
+	if !ok && raw != nil && raw != true {
+		lost = []string{"it is no schema of an object"}
 	}
-	m := &mending{terse: len(schema) > MaxSchema, known: keywords(), base: cmp.Or(text(root["$id"]), text(root["id"])), names: map[string]string{}}
+	if !ok {
+		return anyObject, lost, nil
+	}
+	m := &mending{terse: len(schema) > MaxSchema, known: keywords(), names: map[string]string{}}
 	m.name(root, nil)
 	delete(root, "nullable") // arguments are never null
 	m.old = root["$schema"] != nil && !strings.Contains(text(root["$schema"]), "/20")
@@ -64,7 +63,7 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 		}
 		mended, _ = json.Marshal(map[string]any{"type": "object", "properties": bare})
 		if len(mended) > MaxSchema {
-			mended = json.RawMessage(`{"properties":{},"type":"object"}`)
+			mended = anyObject
 		}
 		return mended, []string{"the types of its arguments: the schema " + err.Error()}, nil
 	}
@@ -74,18 +73,13 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 	return mended, m.lost, nil
 }
 
+// anyObject is the schema of a tool that says nothing of its arguments.
+var anyObject = json.RawMessage(`{"properties":{},"type":"object"}`)
+
 // asObject has a schema let objects alone through.
 func asObject(schema map[string]any) error {
-	switch kind := schema["type"].(type) {
-	case string:
-		if kind == "object" {
-			break
-		}
-		return fmt.Errorf("its type is %s and not object: arguments are always one JSON object", brief(kind))
-	case []any:
-		if !slices.Contains(kind, any("object")) {
-			return errors.New("none of its types is object: arguments are always one JSON object")
-		}
+	if kind := schema["type"]; kind != nil && !(Part{Fields: schema}).Takes("object") {
+		return fmt.Errorf("its type is %s and not object: arguments are always one JSON object", shown(fmt.Sprint(kind)))
 	}
 	schema["type"] = "object"
 	return nil
@@ -104,10 +98,9 @@ type mending struct {
 	known map[string]keyword
 	// places are those of all schemas that are kept, left those of the time before: references to others lead nowhere.
 	places, left map[string]bool
-	// old says that nothing holds beside a reference, as before draft 2019-09, base is the name that the schema gives itself, and
-	// names are references to the places of the schemas in it that have a name of their own; empty where several have it.
+	// old says that nothing holds beside a reference, as before draft 2019-09, and names are references to the places of the
+	// schemas that have a name of their own, the whole included; empty where several have it.
 	old   bool
-	base  string
 	names map[string]string
 	// loose says that something is lost. Then all goes that refuses more where a part of it refuses less.
 	loose   bool
@@ -139,7 +132,7 @@ func (m *mending) name(v any, at place) {
 	}
 	members := asMap(v)
 	for word, mark := range map[string]string{"$id": "", "id": "", "$anchor": "#", "$dynamicAnchor": "#"} {
-		if name := text(members[word]); name != "" {
+		if name := strings.TrimSuffix(text(members[word]), "#"); name != "" {
 			_, twice := m.names[mark+name]
 			if m.names[mark+name] = "#" + (&url.URL{Fragment: at.pointer()}).EscapedFragment(); twice {
 				m.names[mark+name] = ""
@@ -307,11 +300,11 @@ func (m *mending) modern(schema map[string]any) {
 	for word, v := range schema {
 		switch word {
 		case "$ref":
-			if fragment, own := strings.CutPrefix(text(v), strings.TrimSuffix(m.base, "#")+"#"); own {
-				schema[word] = "#" + fragment
-			}
+			name, fragment, _ := strings.Cut(text(v), "#")
 			if place, named := m.names[text(v)]; named {
 				schema[word] = place
+			} else if place, named = m.names[name]; named {
+				schema[word] = place + fragment
 			}
 		case "properties", "patternProperties", "$defs", "definitions":
 			if list, ok := v.([]any); ok && len(list) == 0 {
