@@ -28,32 +28,24 @@ func Merged(schema json.RawMessage) (merged json.RawMessage, said []string) {
 	return (&flattening{anyName: true}).of(schema)
 }
 
-// Told is Flat for an API that refuses a schema for what nobody knows: the types of properties that have one of an usual name, and
-// all else in descriptions.
+// Told is the schema of a tool for an API that refused it, nobody knows for what: of each property its type alone, where it has one
+// of a usual name, and the whole in words.
 func Told(schema json.RawMessage) json.RawMessage {
 	flat, _ := Flat(schema)
 	var root map[string]any
 	_ = json.Unmarshal(flat, &root) // it is an object
-	f, properties, rest := &flattening{}, map[string]any{}, maps.Clone(root)
-	for name, held := range asMap(root["properties"]) {
+	properties := asMap(root["properties"])
+	for name, held := range properties {
 		one := map[string]any{}
 		if kind := text(asMap(held)["type"]); isAmong(kind, "boolean integer number object string") {
 			one["type"] = kind
 		}
-		f.tell(one, name, "It fits the JSON Schema", held)
 		properties[name] = one
 	}
-	made := map[string]any{"type": "object", "properties": properties}
-	for _, word := range []string{"description", "required"} {
-		if held, has := root[word]; has {
-			made[word] = held
-		}
-	}
-	maps.DeleteFunc(rest, func(word string, _ any) bool { return made[word] != nil })
-	if len(rest) > 0 {
-		f.tell(made, "the rest", "It fits the JSON Schema", rest)
-	}
-	told, _ := json.Marshal(made) // it was read from JSON
+	told, _ := json.Marshal(map[string]any{ // it was read from JSON
+		"type": "object", "properties": properties, "required": append([]any{}, asList(root["required"])...),
+		"description": "It fits the JSON Schema " + string(schema),
+	})
 	return told
 }
 
@@ -203,18 +195,25 @@ func asMap(v any) map[string]any {
 
 // named is a schema, and all in it, as the API takes them: without properties of which it refuses the names.
 func (f *flattening) named(schema map[string]any) map[string]any {
-	made := maps.Clone(schema)
+	made, others := maps.Clone(schema), map[string]any{}
+	put := func(word, name string, v any) {
+		into := asMap(made[word])
+		if word == "properties" && !f.anyName && !usualName.MatchString(name) || word == "patternProperties" && unusual.MatchString(name) {
+			into = others
+		}
+		into[name] = v
+	}
 	for _, word := range sortedKeys(schema) { // sorted, since what is moved is numbered as it comes
 		held, holds := schema[word], f.known[word].holds
 		if holds == schemas {
 			made[word] = f.inside(word, held)
 		}
 		if holds == named {
-			given, members := asMap(held), map[string]any{}
+			given := asMap(held)
+			made[word] = map[string]any{}
 			for _, name := range sortedKeys(given) {
-				members[name] = f.inside(word, given[name])
+				put(word, name, f.inside(word, given[name]))
 			}
-			made[word] = members
 		}
 	}
 	if (Part{Fields: made}).Takes("array") && made["items"] == nil {
@@ -229,51 +228,31 @@ func (f *flattening) named(schema map[string]any) map[string]any {
 	if f.plain {
 		f.simplify(made)
 	}
-	if p := (Part{Fields: made}); p.Takes("object") || p.Has("properties") {
-		f.declare(made)
+	required := asList(made["required"])
+	if made["properties"] == nil && (Part{Fields: made}).Takes("object") && len(required) > 0 {
+		made["properties"] = map[string]any{}
 	}
-	others := map[string]any{}
-	for _, word := range []string{"properties", "patternProperties"} {
-		members := maps.Clone(asMap(made[word]))
-		maps.DeleteFunc(members, func(name string, v any) bool {
-			if word == "properties" && (f.anyName || usualName.MatchString(name)) || word != "properties" && !unusual.MatchString(name) {
-				return false
+	for _, name := range required { // some APIs refuse one that is no property
+		name := text(name)
+		if properties := asMap(made["properties"]); properties != nil && properties[name] == nil && others[name] == nil {
+			declared := asMap(made["additionalProperties"])
+			if declared == nil {
+				declared = map[string]any{}
 			}
-			others[name] = v
-			return true
-		})
-		if len(members) < len(asMap(made[word])) {
-			made[word] = members
+			put("properties", name, declared)
+			f.changed = true
 		}
 	}
 	if len(others) == 0 {
 		return made
 	}
 	f.tell(made, "what it has as "+quoted(slices.Min(slices.Collect(maps.Keys(others)))), "It also has the properties", others)
-	if required := asList(made["required"]); required != nil {
+	if required != nil {
 		made["required"] = slices.DeleteFunc(slices.Clone(required), func(name any) bool { return others[text(name)] != nil })
 	}
 	delete(made, "additionalProperties")
 	delete(made, "unevaluatedProperties")
 	return made
-}
-
-// declare gives a schema the properties that it requires and does not name: some APIs refuse it without.
-func (f *flattening) declare(schema map[string]any) {
-	properties := maps.Clone(asMap(schema["properties"]))
-	if properties == nil {
-		properties = map[string]any{}
-	}
-	for _, name := range asList(schema["required"]) {
-		if properties[text(name)] == nil {
-			f.changed = true
-			properties[text(name)] = map[string]any{}
-			if others := asMap(schema["additionalProperties"]); others != nil {
-				properties[text(name)] = others
-			}
-			schema["properties"] = properties
-		}
-	}
 }
 
 // simplify puts an enum for a const, and a reference to $defs for one that leads elsewhere, alone but for what describes it.
