@@ -79,7 +79,7 @@ var anyObject = json.RawMessage(`{"properties":{},"type":"object"}`)
 // asObject has a schema let objects alone through.
 func asObject(schema map[string]any) error {
 	if kind := schema["type"]; kind != nil && !(Part{Fields: schema}).Takes("object") {
-		return fmt.Errorf("its type is %s and not object: arguments are always one JSON object", shown(fmt.Sprint(kind)))
+		return fmt.Errorf("its type is %s and not object: arguments are always one JSON object", shown(fmt.Sprintf("%q", kind)))
 	}
 	schema["type"] = "object"
 	return nil
