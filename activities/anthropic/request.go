@@ -121,6 +121,13 @@ func definition(spec domain.ToolSpec) anthropic.ToolParam {
 		tool.Description = anthropic.String(spec.Description)
 	}
 	schema, _ := output.Flat(spec.Schema)
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(schema, &fields) != nil || fields == nil {
+		schema = json.RawMessage(`{"type":"object"}`)
+	} else if fields["type"] == nil {
+		fields["type"] = json.RawMessage(`"object"`)
+		schema = wire.JSON(fields)
+	}
 	tool.InputSchema = param.Override[anthropic.ToolInputSchemaParam](schema)
 	return tool
 }

@@ -38,8 +38,7 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 		if tool.Description != "" {
 			f.Description = param.NewOpt(tool.Description)
 		}
-		schema, _ := output.Merged(tool.Schema)
-		f.SetExtraFields(map[string]any{"parameters": schema})
+		f.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
 		p.Tools = append(p.Tools, responses.ToolUnionParam{OfFunction: &f})
 	}
 	// Of include and text, what is ours stays beside what is given.

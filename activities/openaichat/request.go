@@ -42,8 +42,7 @@ func encode(call inference.Call, d Dialect, server string, bound int64) ([]byte,
 		if tool.Name == call.OutputTool && !d.without(strict) {
 			function.Strict = openai.Bool(output.Strict(tool.Schema) == nil)
 		}
-		schema, _ := output.Merged(tool.Schema)
-		function.SetExtraFields(map[string]any{"parameters": schema})
+		function.SetExtraFields(map[string]any{"parameters": wire.Parameters(tool.Schema)})
 		p.Tools = append(p.Tools, openai.ChatCompletionFunctionTool(function))
 	}
 	format := wire.Format(call)

@@ -13,7 +13,7 @@ import (
 
 // Flat is the schema of a tool for an API that takes no alternatives and no reference at the root, and of properties no
 // names but usual ones. What it cannot say it tells in a description, and the call is checked against the tool's own schema; what
-// one alternative says of a property holds for all. One that is fine comes back as it is, and for none one of an object. Said has a line for each part that is told or left out.
+// one alternative says of a property holds for all. One that is fine comes back as it is. Said has a line for each part that is told or left out.
 func Flat(schema json.RawMessage) (flat json.RawMessage, said []string) {
 	return (&flattening{}).of(schema)
 }
@@ -34,8 +34,8 @@ func Told(schema json.RawMessage) json.RawMessage {
 	flat, _ := Flat(schema)
 	var root map[string]any
 	_ = json.Unmarshal(flat, &root) // it is an object
-	properties := asMap(root["properties"])
-	for name, held := range properties {
+	properties := map[string]any{}
+	for name, held := range asMap(root["properties"]) {
 		one := map[string]any{}
 		if kind := text(asMap(held)["type"]); isAmong(kind, "boolean integer number object string") {
 			one["type"] = kind
@@ -72,16 +72,11 @@ var (
 const maxTold = 4 << 10
 
 func (f *flattening) of(schema json.RawMessage) (json.RawMessage, []string) {
-	if json.Unmarshal(schema, &f.root) != nil || f.root == nil { // there is none
-		f.root = map[string]any{}
+	if json.Unmarshal(schema, &f.root) != nil || f.root == nil {
+		return schema, nil
 	}
 	f.known, f.moved, f.defined = keywords(), map[string]string{}, map[string]any{}
 	made := f.named(f.merged(f.root, 0))
-	for word, needed := range map[string]any{"type": "object", "properties": map[string]any{}} { // some APIs refuse a schema without
-		if made[word] == nil {
-			made[word], f.changed = needed, true
-		}
-	}
 	if !f.changed {
 		return schema, nil
 	}

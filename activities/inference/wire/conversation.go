@@ -249,3 +249,18 @@ func ToolChoice(call inference.Call, nested bool) any {
 	name["type"] = "function"
 	return name
 }
+
+// Parameters is a tool's schema as OpenAI's APIs want it: merged, and they refuse one of
+// type object that does not say which properties it has, be it none.
+func Parameters(schema json.RawMessage) json.RawMessage {
+	if len(schema) == 0 {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	schema, _ = output.Merged(schema)
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(schema, &fields) != nil || fields["properties"] != nil || string(fields["type"]) != `"object"` {
+		return schema
+	}
+	fields["properties"] = json.RawMessage("{}")
+	return JSON(fields)
+}

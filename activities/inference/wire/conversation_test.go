@@ -30,6 +30,21 @@ func TestToolName(t *testing.T) {
 	require.Equal(t, "a.b:c_", wire.ToolName("a.b:c ", 64, ".:"))
 }
 
+func TestParameters(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		``:                                    `{"type":"object","properties":{}}`,
+		`{"type":"object"}`:                   `{"properties":{},"type":"object"}`,
+		`{"type":"object","title":"none"}`:    `{"properties":{},"title":"none","type":"object"}`,
+		`{"type":"object","properties":null}`: `{"type":"object","properties":null}`,
+		`{"properties":{"b":{},"a":{}},"type":"object"}`: `{"properties":{"b":{},"a":{}},"type":"object"}`,
+		`{"$ref":"#/$defs/a"}`:                           `{"$ref":"#/$defs/a"}`,
+		`true`:                                           `true`,
+	} {
+		require.Equal(t, want, string(wire.Parameters(json.RawMessage(schema))))
+	}
+}
+
 func TestParts(t *testing.T) {
 	t.Parallel()
 	require.True(t, wire.IsPlain(domain.UserMessage("x")))

@@ -83,7 +83,9 @@ func (a *Attempt) prepare() (Request, Decoder, error) {
 	if slices.Contains(a.Lessons, noSchemas) {
 		call.Tools = slices.Clone(call.Tools)
 		for i, t := range call.Tools {
-			call.Tools[i].Schema = output.Told(t.Schema)
+			if len(t.Schema) > 0 {
+				call.Tools[i].Schema = output.Told(t.Schema)
+			}
 		}
 	}
 	return a.client.api.Prepare(a, call)
