@@ -147,6 +147,9 @@ tool. Exits 1 where a server or a tool is of no use.`, `  starter mcp list
 					tell(one.Name, "not checked: "+lost)
 				}
 			}
+			for _, name := range s.Missing {
+				tell(name, noSuchTool)
+			}
 			for what, offer := range s.offered() {
 				t.Rows = append(t.Rows, []string{render.OneLine(s.Server + " " + what + " " + cmp.Or(offer.URI, offer.Name)), "-", render.OneLine(firstLine(cmp.Or(offer.Description, offer.Name)))})
 			}
@@ -162,6 +165,9 @@ tool. Exits 1 where a server or a tool is of no use.`, `  starter mcp list
 	f.register(command.Flags(), 20*time.Second)
 	return command
 }
+
+// noSuchTool is what is said of a tool that only the file has.
+const noSuchTool = "is in the file, and the server has no such tool"
 
 // offered is what a server has beside tools, each with what it is.
 func (s examinedServer) offered() iter.Seq2[string, mcp.Offer] {
@@ -269,7 +275,7 @@ func checkedServer(s examinedServer) string {
 		line("  %s", problem)
 	}
 	for _, name := range s.Missing {
-		line("  %s: is in the file, and the server has no such tool", name)
+		line("  %s: %s", name, noSuchTool)
 	}
 	return b.String()
 }

@@ -188,8 +188,11 @@ func (h *hearing) decodable(asked openRequest, answer *jsonrpc.Response) *jsonrp
 	}
 	if nesting(answer.Result) > maxNesting+3 { // a list has its tools so deep in it
 		answer.Error = tooDeep()
-	} else if asked.method == methodCall {
-		asked.sending.note(func(s *sending) { s.result = answer.Result })
+		return answer
+	}
+	result := answer.Result
+	asked.sending.note(func(s *sending) { s.result = result })
+	if asked.method == methodCall {
 		answer.Result = json.RawMessage(`{"content":[]}`)
 	}
 	return answer

@@ -27,7 +27,7 @@ func (s *server) tool(listed *sdk.Tool, config ToolConfig) (_ tool.Tool, lost []
 		schema, unfit = withheld(schema, config.Arguments)
 	}
 	made := tool.FromSpec(domain.ToolSpec{
-		Name: ToolName(s.config.Name, listed.Name), Description: listed.Description, Schema: schema, Timeout: config.Timeout,
+		Name: ToolName(s.config.Name, listed.Name), Description: domain.Shorten(listed.Description, maxDescription), Schema: schema, Timeout: config.Timeout,
 		Effect: Stricter(config.Effect, listed.Annotations),
 		Pin:    pinOf(listed), Disclaims: disclaimed(listed.Annotations), Stateful: s.config.Stateful,
 	}, func(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
@@ -44,7 +44,7 @@ func (s *server) tool(listed *sdk.Tool, config ToolConfig) (_ tool.Tool, lost []
 		return made, nil, fmt.Errorf("tool %q: schema: %w", listed.Name, unfit)
 	}
 	if size := len(listed.Description); size > maxDescription {
-		return made, nil, fmt.Errorf("tool %q: description: has %d bytes, more than %d", listed.Name, size, maxDescription)
+		lost = append(lost, fmt.Sprintf("its description is cut: it has %d bytes, more than %d", size, maxDescription))
 	}
 	return made, lost, made.Check()
 }
@@ -112,7 +112,7 @@ func (s *server) call(ctx context.Context, listed *sdk.Tool, arguments json.RawM
 func answer(result *sdk.CallToolResult) (tool.Result, error) {
 	made := read(result)
 	if result.IsError {
-		return tool.Result{}, domain.Invalidf("%s", made.Content)
+		return tool.Result{}, domain.Invalidf("%s", cmp.Or(made.Content, "the tool failed, and its server does not say why"))
 	}
 	return made, nil
 }

@@ -220,7 +220,7 @@ func (f *form) server(at document.Place, name *yaml.Node) {
 
 // name is what a server is called here: the names of its tools for models begin with it.
 func (f *form) name(key string) string {
-	name, digest := strings.Trim(notInServer.ReplaceAllString(key, "-"), "-_"), domain.DigestOf([]byte(key))
+	name, digest := ServerName(key), domain.DigestOf([]byte(key))
 	switch end := fmt.Sprintf("-%x", digest[:2]); {
 	case name == "":
 		name = "server" + end
@@ -229,9 +229,6 @@ func (f *form) name(key string) string {
 	}
 	return name
 }
-
-// notInServer is what no name of a server has.
-var notInServer = regexp.MustCompile(`[^a-zA-Z0-9_-]+|__+`)
 
 // member is the value of a mapping's key; nil: it has none.
 func member(node *yaml.Node, key string) *yaml.Node {

@@ -71,7 +71,7 @@ func TestHostileLists(t *testing.T) {
 		"large":    "schema: has 10485",
 		"deep":     "",
 		"doubling": "",
-		"novel":    `MCP server s: tool "echo": description: has 10485760 bytes, more than 32768`,
+		"novel":    "",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()

@@ -119,7 +119,11 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	bare := response.StatusCode == http.StatusNotFound && request.Header.Get("Mcp-Session-Id") != ""
+	said, inSession := hint(response), request.Header.Get("Mcp-Session-Id") != ""
+	if response.StatusCode == http.StatusBadRequest && request.Method == http.MethodPost && inSession && sessionGone.MatchString(said) {
+		response.StatusCode = http.StatusNotFound // as the protocol has it
+	}
+	bare := response.StatusCode == http.StatusNotFound && inSession
 	switch response.StatusCode {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusNotFound, http.StatusNotImplemented:
 		if request.Method == http.MethodPost && !id.IsValid() && !bare { // some refuse all notices
@@ -128,7 +132,6 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // zero: it says none
 	wait := time.Duration(min(max(seconds, 0), 3600)) * time.Second
-	said := hint(response)
 	call.note(func(s *sending) { s.status, s.wait, s.hint = response.StatusCode, wait, said })
 	if bare { // its session is gone, whatever it says of that: the SDK would take an error of the protocol for an answer
 		_ = response.Body.Close()
@@ -139,6 +142,9 @@ func (r *requests) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	return readable(response, id)
 }
+
+// sessionGone is how servers say that they do not know a session, or nothing of it, as after their restart.
+var sessionGone = regexp.MustCompile(`(?i)(?:no valid|invalid|unknown|expired|no such|not found:?) session|session ?(?:id)?.{0,50}(?:not found|invalid|expired|unknown|not exist)|server (?:is )?not initialized`)
 
 // readable is a response of which the SDK can decode what is in it, also a body in one piece as a stream of events. Its error is
 // that of this request alone, where the SDK's would end the connection.

@@ -177,7 +177,7 @@ func TestAServerThatRefusesItsStartOrItsList(t *testing.T) {
 		"wrong key":       {403, "no", domain.Denied, "MCP server s refuses who asks (403 Forbidden); mend what ${SHOP_KEY}"},
 		"no such page":    {404, "<html>", domain.Invalid, "it answers 404 Not Found; mend its url in" + mend},
 		"elsewhere":       {308, "", domain.Invalid, "it answers 308 Permanent Redirect: it is at http://127.0.0.1/mcp/; mend its url"},
-		"throttled":       {429, "", domain.Throttled, "Too Many Requests"},
+		"throttled":       {429, "", domain.Throttled, ": it answers 429 Too Many Requests"},
 		"a bad request":   {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"no version"}}`, domain.Invalid, "it answers 400 Bad Request: no version; mend its url"},
 		"broken":          {500, "", domain.Unavailable, "Internal Server Error"},
 		"broken in words": {500, `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"no database"}}`, domain.Unavailable, "it answers 500 Internal Server Error: no database"},

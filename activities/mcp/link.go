@@ -206,21 +206,23 @@ func (l *link) list(ctx context.Context) ([]*sdk.Tool, error) {
 		if err != nil {
 			return nil, "", err
 		}
-		var tools []*sdk.Tool
-		whole, _ := json.Marshal(page.Meta[toolsKey]) // it was read from JSON
-		_ = json.Unmarshal(whole, &tools)             // as well
+		var whole struct{ Tools []*sdk.Tool }
+		_ = json.Unmarshal(sendingOf(ctx).sofar().result, &whole) // the SDK, which has read it too, leaves out some without a word
 		taken := map[string]bool{}
 		for _, t := range page.Tools {
 			taken[t.Name] = true
 		}
-		for _, t := range tools {
+		for _, t := range whole.Tools {
 			if !taken[t.Name] && l.version >= versionOfExtensions {
 				t.Meta[unreadKey] = "what its schema says of x-mcp-header is not as the protocol has it"
 			}
 		}
-		return tools, page.NextCursor, nil
+		return whole.Tools, page.NextCursor, nil
 	})
 	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("it has not answered within %s", listPatience)
+		}
 		return nil, l.explain(err)
 	}
 	l.mu.Lock()

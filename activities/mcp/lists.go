@@ -15,9 +15,6 @@ import (
 // unreadKey marks what stands in a list in the place of a tool that cannot be read.
 const unreadKey = "everstep/unread"
 
-// toolsKey is under which the metadata of a list has all of its tools: the SDK leaves out some without a word.
-const toolsKey = "everstep/tools"
-
 // An unreadTool is one that a server lists and that no agent has.
 type unreadTool struct{ Name, Problem string }
 
@@ -46,8 +43,7 @@ func listIn(result json.RawMessage) (json.RawMessage, error) {
 	if cursor := odd["nextCursor"]; cursor != nil {
 		tools = append(tools, inPlace(nil, "all that follows", fmt.Errorf("the list goes on behind what is no text: %s", domain.Shorten(string(cursor), maxUnread))))
 	}
-	fields["tools"], _ = json.Marshal(tools)                                         // they were read from JSON
-	fields["_meta"], _ = json.Marshal(map[string][]json.RawMessage{toolsKey: tools}) // as well
+	fields["tools"], _ = json.Marshal(tools) // they were read from JSON
 	return json.Marshal(fields)
 }
 

@@ -3,6 +3,7 @@ package mcp
 import (
 	"fmt"
 	"regexp"
+	"strings"
 
 	"everstep/domain"
 )
@@ -24,7 +25,16 @@ const ServerPattern = `^[a-zA-Z0-9]([a-zA-Z0-9-]|_[a-zA-Z0-9-])*$`
 var (
 	validServer = regexp.MustCompile(ServerPattern)
 	notInName   = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+	notInServer = regexp.MustCompile(`[^a-zA-Z0-9_-]+|__+`)
+	digitFirst  = regexp.MustCompile(`^[0-9]`)
 )
+
+// ServerName is what a server is called here that a file calls otherwise, but for its length. Some models' APIs refuse all tools
+// where the name of one begins with a digit.
+func ServerName(key string) string {
+	name := strings.Trim(notInServer.ReplaceAllString(key, "-"), "-_")
+	return digitFirst.ReplaceAllString(name, "mcp-$0")
+}
 
 // CheckServer says what is wrong with the name of a server; empty: nothing.
 func CheckServer(name string) string {

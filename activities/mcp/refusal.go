@@ -28,6 +28,9 @@ func (s *server) refused(what string, sent *sending, err error) *domain.Error {
 		err = fmt.Errorf("%s (%d)", said.Message, said.Code)
 	}
 	made, unmended := s.unavailable("%s: %s", what, err), ""
+	if at.status >= 300 && !at.keepsOut() {
+		made = s.unavailable("%s: it answers %s", what, at.words())
+	}
 	switch {
 	case at.status == http.StatusTooManyRequests:
 		made.Kind, made.RetryAfter = domain.Throttled, at.wait
@@ -36,7 +39,6 @@ func (s *server) refused(what string, sent *sending, err error) *domain.Error {
 			made = s.denied(at, err)
 		}
 	case at.status >= 300:
-		made = s.unavailable("%s: it answers %s", what, at.words())
 		if at.status < 500 && at.status != http.StatusRequestTimeout {
 			unmended = "mend its url in"
 		}

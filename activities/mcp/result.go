@@ -19,7 +19,10 @@ import (
 // structure is shown where no text says the same.
 func read(result *sdk.CallToolResult) (made tool.Result) {
 	var texts []string
-	said := result.StructuredContent == nil
+	raw, _ := result.StructuredContent.(json.RawMessage) // it was read by resultOf
+	var structure any
+	said := raw == nil
+	readable := json.Unmarshal(raw, &structure) == nil // no number is too large
 	for _, content := range result.Content {
 		text := ""
 		var part domain.Part
@@ -27,7 +30,7 @@ func read(result *sdk.CallToolResult) (made tool.Result) {
 		case *sdk.TextContent:
 			text = c.Text
 			var value any
-			said = said || json.Unmarshal([]byte(text), &value) == nil && reflect.DeepEqual(value, result.StructuredContent)
+			said = said || readable && json.Unmarshal([]byte(text), &value) == nil && reflect.DeepEqual(value, structure)
 		case *sdk.ImageContent:
 			part = domain.Part{Type: domain.PartImage, MediaType: c.MIMEType, Data: c.Data}
 		case *sdk.AudioContent:
@@ -62,7 +65,7 @@ func read(result *sdk.CallToolResult) (made tool.Result) {
 		}
 	}
 	if !said {
-		texts = append(texts, document.Encoded(result.StructuredContent))
+		texts = append(texts, document.Encoded(raw))
 	}
 	made.Content = strings.Join(texts, "\n")
 	return made
@@ -82,8 +85,8 @@ func resultOf(text json.RawMessage) (*sdk.CallToolResult, error) {
 		return asks, nil
 	}
 	result := &sdk.CallToolResult{Content: contentsIn(fields["content"]), IsError: isTrue(fields["isError"])}
-	if structure := fields["structuredContent"]; !absent(structure) && json.Unmarshal(structure, &result.StructuredContent) != nil { // a number is too large
-		result.StructuredContent, result.Content = nil, append(result.Content, &sdk.TextContent{Text: string(structure)})
+	if structure := fields["structuredContent"]; !absent(structure) {
+		result.StructuredContent = structure // as it came: the SDK would round large numbers
 	}
 	for _, known := range []string{"content", "structuredContent", "isError", "resultType", "inputRequests", "requestState", "_meta"} {
 		delete(fields, known)

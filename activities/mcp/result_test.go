@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
 	"everstep/domain"
@@ -19,7 +18,8 @@ func TestResultsAsAgentsGetThem(t *testing.T) {
 	}{
 		"nothing":                     {`{"content":[]}`, "", nil},
 		"texts":                       {`{"content":[{"type":"text","text":"a"},{"type":"text","text":"b\n"}]}`, "a\nb\n", nil},
-		"a structure alone":           {`{"content":[],"structuredContent":{"b":1,"a":"<x>"}}`, `{"a":"<x>","b":1}`, nil},
+		"a structure alone":           {`{"content":[],"structuredContent":{"b": 12345678901234567890, "a":"<x>"}}`, `{"b":12345678901234567890,"a":"<x>"}`, nil},
+		"a number that is too large":  {`{"structuredContent":[1e999]}`, `[1e999]`, nil},
 		"a structure and its text":    {`{"content":[{"type":"text","text":"{ \"a\" : 1 }"}],"structuredContent":{"a":1}}`, `{ "a" : 1 }`, nil},
 		"a structure and other words": {`{"content":[{"type":"text","text":"one"}],"structuredContent":{"a":1}}`, "one\n{\"a\":1}", nil},
 		"an image between texts": {`{"content":[{"type":"text","text":"a"},{"type":"image","mimeType":"image/png","data":"AAAA"},{"type":"text","text":"b"}]}`, "a\nb",
@@ -37,9 +37,9 @@ func TestResultsAsAgentsGetThem(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var result sdk.CallToolResult
-			require.NoError(t, json.Unmarshal([]byte(c.result), &result))
-			made := read(&result)
+			result, err := resultOf(json.RawMessage(c.result))
+			require.NoError(t, err)
+			made := read(result)
 			require.Equal(t, c.want, made.Content)
 			require.Equal(t, c.parts, made.Parts)
 		})

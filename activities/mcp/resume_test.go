@@ -130,13 +130,18 @@ func TestACallBesideOneThatHasNoSession(t *testing.T) {
 // call was not carried out, by the protocol.
 func TestAServerThatForgotTheSessionIsAskedAnew(t *testing.T) {
 	t.Parallel()
-	for _, words := range []string{"who?", `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32001,"message":"Session not found"}}`} {
+	for words, status := range map[string]int{
+		"who?": 404, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32001,"message":"Session not found"}}`: 404,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`: 400,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: Server not initialized"}}`:       400,
+		`{"jsonrpc":"2.0","error":{"code":-32600,"message":"unknown sessionId"}}`:                                   400,
+	} {
 		var times atomic.Int32
 		s := inSessions(t, func(w http.ResponseWriter, _ *http.Request, body string) bool {
 			if !strings.Contains(body, "again") || times.Add(1) > 1 {
 				return false
 			}
-			w.WriteHeader(http.StatusNotFound)
+			w.WriteHeader(status)
 			_, _ = io.WriteString(w, words)
 			return true
 		})

@@ -40,7 +40,7 @@ type progressed struct {
 	hint   string
 	// tokenLater says that an authorization server failed in a way that passes, of which the SDK's error does not tell.
 	tokenLater bool
-	// result is what came of a call.
+	// result is what came of the newest request.
 	result json.RawMessage
 }
 

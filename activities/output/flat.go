@@ -28,6 +28,27 @@ func Merged(schema json.RawMessage) (merged json.RawMessage, said []string) {
 	return (&flattening{anyName: true}).of(schema)
 }
 
+// Told is the schema of a tool for an API that refused it, nobody knows for what: of each property its type alone, where it has one
+// of a usual name, and the whole in words.
+func Told(schema json.RawMessage) json.RawMessage {
+	flat, _ := Flat(schema)
+	var root map[string]any
+	_ = json.Unmarshal(flat, &root) // it is an object
+	properties := map[string]any{}
+	for name, held := range asMap(root["properties"]) {
+		one := map[string]any{}
+		if kind := text(asMap(held)["type"]); isAmong(kind, "boolean integer number object string") {
+			one["type"] = kind
+		}
+		properties[name] = one
+	}
+	told, _ := json.Marshal(map[string]any{ // it was read from JSON
+		"type": "object", "properties": properties, "required": append([]any{}, asList(root["required"])...),
+		"description": "It fits the JSON Schema " + string(schema),
+	})
+	return told
+}
+
 type flattening struct {
 	root    map[string]any
 	plain   bool
@@ -40,8 +61,12 @@ type flattening struct {
 	defined map[string]any
 }
 
-// usualName is what APIs take as the name of a property.
-var usualName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+var (
+	// usualName is what APIs take as the name of a property.
+	usualName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+	// unusual finds in a regular expression of RE2 what other engines may not know: APIs refuse a schema for it.
+	unusual = regexp.MustCompile(`\\[pPzQEC]|\\x\{|\(\?[^:]`)
+)
 
 // maxTold bounds in bytes what a description tells of a schema.
 const maxTold = 4 << 10
@@ -73,7 +98,12 @@ func (f *flattening) tell(schema map[string]any, name, lead string, what any) {
 		return
 	}
 	f.said = append(f.said, name+" is told in words")
-	schema["description"] = strings.TrimSpace(text(schema["description"]) + " " + lead + " " + string(part))
+	describe(schema, lead+" "+string(part))
+}
+
+// describe says more in a schema's description.
+func describe(schema map[string]any, words string) {
+	schema["description"] = strings.TrimSpace(text(schema["description"]) + " " + words)
 }
 
 // target is the schema to which a reference leads; nil: none that is known by its place.
@@ -160,41 +190,59 @@ func asMap(v any) map[string]any {
 
 // named is a schema, and all in it, as the API takes them: without properties of which it refuses the names.
 func (f *flattening) named(schema map[string]any) map[string]any {
-	made := maps.Clone(schema)
+	made, others := maps.Clone(schema), map[string]any{}
+	put := func(word, name string, v any) {
+		into := asMap(made[word])
+		if word == "properties" && !f.anyName && !usualName.MatchString(name) || word == "patternProperties" && unusual.MatchString(name) {
+			into = others
+		}
+		into[name] = v
+	}
 	for _, word := range sortedKeys(schema) { // sorted, since what is moved is numbered as it comes
 		held, holds := schema[word], f.known[word].holds
 		if holds == schemas {
 			made[word] = f.inside(word, held)
 		}
 		if holds == named {
-			given, members := asMap(held), map[string]any{}
+			given := asMap(held)
+			made[word] = map[string]any{}
 			for _, name := range sortedKeys(given) {
-				members[name] = f.inside(word, given[name])
+				put(word, name, f.inside(word, given[name]))
 			}
-			made[word] = members
 		}
 	}
 	if (Part{Fields: made}).Takes("array") && made["items"] == nil {
 		f.changed = true
 		made["items"] = map[string]any{} // some APIs refuse an array without
 	}
+	if pattern := text(made["pattern"]); unusual.MatchString(pattern) {
+		delete(made, "pattern")
+		describe(made, "Pattern: "+pattern)
+		f.changed, f.said = true, append(f.said, "pattern "+quoted(pattern)+" is told in words")
+	}
 	if f.plain {
 		f.simplify(made)
 	}
-	others := map[string]any{}
-	for name, v := range asMap(made["properties"]) {
-		if !f.anyName && !usualName.MatchString(name) {
-			others[name] = v
+	required := asList(made["required"])
+	if made["properties"] == nil && (Part{Fields: made}).Takes("object") && len(required) > 0 {
+		made["properties"] = map[string]any{}
+	}
+	for _, name := range required { // some APIs refuse one that is no property
+		name := text(name)
+		if properties := asMap(made["properties"]); properties != nil && properties[name] == nil && others[name] == nil {
+			declared := asMap(made["additionalProperties"])
+			if declared == nil {
+				declared = map[string]any{}
+			}
+			put("properties", name, declared)
+			f.changed = true
 		}
 	}
 	if len(others) == 0 {
 		return made
 	}
 	f.tell(made, "what it has as "+quoted(slices.Min(slices.Collect(maps.Keys(others)))), "It also has the properties", others)
-	properties := maps.Clone(asMap(made["properties"]))
-	maps.DeleteFunc(properties, func(name string, _ any) bool { return others[name] != nil })
-	made["properties"] = properties
-	if required := asList(made["required"]); required != nil {
+	if required != nil {
 		made["required"] = slices.DeleteFunc(slices.Clone(required), func(name any) bool { return others[text(name)] != nil })
 	}
 	delete(made, "additionalProperties")
@@ -224,7 +272,7 @@ func (f *flattening) simplify(schema map[string]any) {
 		}
 	}
 	target := f.target(reference)
-	if name, below := strings.CutPrefix(reference, "#/$defs/"); target == nil || below && !strings.Contains(name, "/") {
+	if name, below := strings.CutPrefix(reference, "#/$defs/"); target == nil || below && usualName.MatchString(name) {
 		return
 	}
 	f.changed = true

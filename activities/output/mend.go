@@ -2,7 +2,6 @@ package output
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,13 +32,15 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 		return Mend(json.RawMessage(within))
 	}
 	root, ok := raw.(map[string]any)
-	if !ok {
-		if raw != nil && raw != true {
-			lost = []string{"it is no schema of an object"}
-		}
-		return json.RawMessage(`{"properties":{},"type":"object"}`), lost, nil
+	if !ok && raw != nil && raw != true {
+		lost = []string{"it is no schema of an object"}
 	}
-	m := &mending{terse: len(schema) > MaxSchema, known: keywords(), base: cmp.Or(text(root["$id"]), text(root["id"]))}
+	if !ok {
+		return anyObject, lost, nil
+	}
+	m := &mending{terse: len(schema) > MaxSchema, known: keywords(), names: map[string]string{}}
+	m.name(root, nil)
+	delete(root, "nullable") // arguments are never null
 	m.old = root["$schema"] != nil && !strings.Contains(text(root["$schema"]), "/20")
 	for range 3 { // for the schemas that there are, for those that are left, and for what is lost with the others
 		m.places, m.left, m.loose, m.schemas = map[string]bool{}, m.places, len(m.lost) > 0, 0
@@ -62,7 +63,7 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 		}
 		mended, _ = json.Marshal(map[string]any{"type": "object", "properties": bare})
 		if len(mended) > MaxSchema {
-			mended = json.RawMessage(`{"properties":{},"type":"object"}`)
+			mended = anyObject
 		}
 		return mended, []string{"the types of its arguments: the schema " + err.Error()}, nil
 	}
@@ -72,18 +73,13 @@ func Mend(schema json.RawMessage) (mended json.RawMessage, lost []string, err er
 	return mended, m.lost, nil
 }
 
+// anyObject is the schema of a tool that says nothing of its arguments.
+var anyObject = json.RawMessage(`{"properties":{},"type":"object"}`)
+
 // asObject has a schema let objects alone through.
 func asObject(schema map[string]any) error {
-	switch kind := schema["type"].(type) {
-	case string:
-		if kind == "object" {
-			break
-		}
-		return fmt.Errorf("its type is %s and not object: arguments are always one JSON object", brief(kind))
-	case []any:
-		if !slices.Contains(kind, any("object")) {
-			return errors.New("none of its types is object: arguments are always one JSON object")
-		}
+	if kind := schema["type"]; kind != nil && !(Part{Fields: schema}).Takes("object") {
+		return fmt.Errorf("its type is %s and not object: arguments are always one JSON object", shown(fmt.Sprintf("%q", kind)))
 	}
 	schema["type"] = "object"
 	return nil
@@ -102,9 +98,10 @@ type mending struct {
 	known map[string]keyword
 	// places are those of all schemas that are kept, left those of the time before: references to others lead nowhere.
 	places, left map[string]bool
-	// old says that nothing holds beside a reference, as before draft 2019-09, base is the name that the schema gives itself.
-	old  bool
-	base string
+	// old says that nothing holds beside a reference, as before draft 2019-09, and names are references to the places of the
+	// schemas that have a name of their own, the whole included; empty where several have it.
+	old   bool
+	names map[string]string
 	// loose says that something is lost. Then all goes that refuses more where a part of it refuses less.
 	loose   bool
 	lost    []string
@@ -125,6 +122,25 @@ const (
 func (m *mending) lose(at place, format string, args ...any) {
 	if line := mistake(at, format, args...).Error(); len(m.lost) < maxLost && !slices.Contains(m.lost, line) {
 		m.lost = append(m.lost, line)
+	}
+}
+
+// name notes the names of all schemas in a value.
+func (m *mending) name(v any, at place) {
+	for i, inner := range asList(v) {
+		m.name(inner, at.step(strconv.Itoa(i)))
+	}
+	members := asMap(v)
+	for word, mark := range map[string]string{"$id": "", "id": "", "$anchor": "#", "$dynamicAnchor": "#"} {
+		if name := strings.TrimSuffix(text(members[word]), "#"); name != "" {
+			_, twice := m.names[mark+name]
+			if m.names[mark+name] = "#" + (&url.URL{Fragment: at.pointer()}).EscapedFragment(); twice {
+				m.names[mark+name] = ""
+			}
+		}
+	}
+	for key, inner := range members {
+		m.name(inner, at.step(key))
 	}
 }
 
@@ -153,11 +169,11 @@ func (m *mending) schema(v any, at place, level int) any {
 	for _, word := range sortedKeys(schema) {
 		k, v, here := m.known[word], schema[word], at.step(word)
 		switch fits := m.fits(word, k, v); {
-		case k.holds == elsewhere && strings.HasSuffix(word, "Ref"), word == "$ref" && !m.leads(v):
+		case word == "$ref" && !m.leads(v):
 			m.lose(here, "refers to what is not in the schema")
 			return true
 		case word == "pattern" && fits != "":
-			made["description"] = strings.TrimSpace(text(schema["description"]) + " Pattern: " + text(v))
+			describe(made, "Pattern: "+text(v)) // behind its own words, which come before
 			m.lose(here, "%s", fits)
 		case fits != "":
 			m.lose(here, "%s", fits)
@@ -259,7 +275,20 @@ func (m *mending) modern(schema map[string]any) {
 		maps.DeleteFunc(schemas, func(_ string, v any) bool { return asList(v) != nil })
 		schema["dependentRequired"], schema["dependentSchemas"] = required, schemas
 	}
-	if kinds, list := schema["type"].([]any); schema["nullable"] == true && schema["type"] != nil {
+	for _, word := range []string{"$dynamicRef", "$recursiveRef"} {
+		if target, dynamic := schema[word]; dynamic {
+			schema["$ref"] = target
+		}
+	}
+	alone := Part{Fields: schema}
+	switch kinds, list := schema["type"].([]any); {
+	case schema["nullable"] != true:
+	case !alone.Has("type") || alone.Has("$ref", "const", "allOf", "anyOf", "oneOf", "not", "if"):
+		own := maps.Clone(schema)
+		delete(own, "nullable")
+		clear(schema)
+		schema["anyOf"] = []any{own, map[string]any{"type": "null"}}
+	default:
 		if !list {
 			kinds = []any{schema["type"]}
 		}
@@ -271,8 +300,11 @@ func (m *mending) modern(schema map[string]any) {
 	for word, v := range schema {
 		switch word {
 		case "$ref":
-			if fragment, own := strings.CutPrefix(text(v), strings.TrimSuffix(m.base, "#")+"#"); own {
-				schema[word] = "#" + fragment
+			name, fragment, _ := strings.Cut(text(v), "#")
+			if place, named := m.names[text(v)]; named {
+				schema[word] = place
+			} else if place, named = m.names[name]; named {
+				schema[word] = place + fragment
 			}
 		case "properties", "patternProperties", "$defs", "definitions":
 			if list, ok := v.([]any); ok && len(list) == 0 {
@@ -296,7 +328,7 @@ func (m *mending) modern(schema map[string]any) {
 			}
 		}
 	}
-	for _, word := range strings.Fields("$schema $id $vocabulary $dynamicAnchor $recursiveAnchor nullable additionalItems dependencies") {
+	for _, word := range strings.Fields("$schema $id $vocabulary $anchor $dynamicAnchor $dynamicRef $recursiveAnchor $recursiveRef nullable additionalItems dependencies") {
 		delete(schema, word)
 	}
 	if _, named := schema["id"].(string); named {

@@ -107,10 +107,7 @@ func Truncated(problems string) string {
 // Tool returns the tool whose arguments are the answer, for agents with the
 // given tools: its name is the format's, changed where a tool has it already.
 func Tool(format domain.ResponseFormat, tools []domain.ToolSpec) domain.ToolSpec {
-	base := format.Name
-	if base == "" {
-		base = defaultName
-	}
+	base := cmp.Or(format.Name, defaultName)
 	name := base
 	for k := 2; slices.ContainsFunc(tools, func(t domain.ToolSpec) bool { return t.Name == name }); k++ {
 		suffix := "_" + strconv.Itoa(k)

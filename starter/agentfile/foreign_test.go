@@ -96,6 +96,18 @@ func TestForeignPatternsGiveNoMore(t *testing.T) {
 	}
 }
 
+// TestForeignNamesOfServers: a server is called as the file of servers has it, whatever it is called here.
+func TestForeignNamesOfServers(t *testing.T) {
+	t.Parallel()
+	settings := worker()
+	settings.Tools = append(settings.Tools, "mcp-21st__*", "a-b__*")
+	for word, want := range map[string]string{"mcp__21st__make": "mcp-21st__make", "a.b/read": "a-b__read", "mcp__a.b": "a-b__*"} {
+		f, err := settings.Parse(".claude/agents/a.md", []byte("---\nname: a\ntools: "+word+"\n---\nHello.\n"))
+		require.NoError(t, err)
+		require.Contains(t, f.Definition.Tools, want)
+	}
+}
+
 // TestForeignFilesWidenNothing: whatever words a file has, in whatever order, under no word of the worker's does a call run
 // that would not run for an agent that says nothing of approvals, and no key takes away what another denies.
 func TestForeignFilesWidenNothing(t *testing.T) {

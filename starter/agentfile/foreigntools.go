@@ -104,6 +104,9 @@ func (t *foreigner) ours(word string) []string {
 	}
 	all := domain.AllToolsOf(strings.TrimSuffix(word, "*"))
 	server, tool := t.remote(word)
+	if here := mcp.ServerName(server); slices.Contains(known, domain.AllToolsOf(here)) {
+		server = here
+	}
 	valid := mcp.CheckServer(server) == ""
 	switch {
 	case valid && tool == "*":

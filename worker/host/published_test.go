@@ -2,6 +2,7 @@ package host
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -60,7 +61,7 @@ func TestToolsOfPublishedServersAtEachProvider(t *testing.T) {
 		require.Contains(t, result.Content, call[2])
 	}
 	// And one that is odder than those that are published.
-	specs = append(specs, domain.ToolSpec{Name: "odd", Schema: json.RawMessage(`{"type":"object","properties":{"a b":true,"c":{"type":"array"},"d":{"const":1},"e":{"$ref":"#/definitions/E","minLength":1}},"anyOf":[{"required":["c"]},{"$ref":"#/definitions/E"}],"not":{"required":["c","d"]},"definitions":{"E":{"items":{"$ref":"#"}}}}`)})
+	specs = append(specs, domain.ToolSpec{Name: "odd", Schema: json.RawMessage(`{"type":"object","properties":{"a b":true,"c":{"type":"array"},"d":{"const":1},"e":{"$ref":"#/definitions/E","minLength":1},"f":{"pattern":"^\\p{L}+$"}},"required":["g"],"anyOf":[{"required":["c"]},{"$ref":"#/definitions/E"}],"not":{"required":["c","d"]},"definitions":{"E":{"items":{"$ref":"#"}}}}`)})
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body any
 		_ = json.NewDecoder(r.Body).Decode(&body)
@@ -78,6 +79,51 @@ func TestToolsOfPublishedServersAtEachProvider(t *testing.T) {
 		_, err := p.Infer(t.Context(), inference.Call{Config: modelOf(name), Messages: []domain.Message{domain.UserMessage("hello")}, Tools: specs}, func(inference.Delta) {})
 		require.ErrorContains(t, err, fmt.Sprintf("of %d tools [] are refused", len(specs)))
 	})
+}
+
+// TestSchemasThatAServerRefuses: whatever it is that a server does not take, it is asked once more with the schemas in words,
+// and from then on; it is no such refusal where it is the answer's schema.
+func TestSchemasThatAServerRefuses(t *testing.T) {
+	t.Parallel()
+	call := func(name string) inference.Call {
+		spec := domain.ToolSpec{Name: "f", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","pattern":"^x$"},"b":{"type":"object","anyOf":[{"$ref":"#/$defs/B"}]}},"required":["a"],"$defs":{"B":{"minProperties":1}}}`)}
+		return inference.Call{Config: modelOf(name), Messages: []domain.Message{domain.UserMessage("hello")}, Tools: []domain.ToolSpec{spec}}
+	}
+	for says, adapts := range map[string]bool{
+		"tools.function.parameters is not a valid flavored json schema, details: <At path 'b': when using anyOf, type should be in its items>": true,
+		"Invalid schema for function 'f': '^x$' is not a 'regex'.":                                                                             true,
+		"tools.0.custom.input_schema: JSON schema is invalid.":                                                                                 true,
+		"reference to undefined schema at properties.b":                                                                                        true,
+		"JSON schema conversion failed: Unrecognized schema: {}":                                                                               true,
+		"failed to parse grammar": true,
+		"Invalid schema for response_format 'answer', which is a function's": false,
+		"tools is not supported":                 false,
+		"the schema of the database was changed": false,
+	} {
+		api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			if strings.Contains(string(body), `"pattern":`) {
+				w.WriteHeader(http.StatusBadRequest)
+				_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": says}})
+				return
+			}
+			w.WriteHeader(http.StatusTeapot)
+		}))
+		t.Cleanup(api.Close)
+		each(t, at(Access{BaseURL: api.URL}), func(t *testing.T, _ vendor, name string, p inference.Provider) {
+			infer := func() error {
+				_, err := p.Infer(t.Context(), call(name), func(inference.Delta) {})
+				return err
+			}
+			err := infer()
+			_, adapted := errors.AsType[*inference.Adapted](err)
+			require.Equal(t, adapts, adapted, "%s: %v", says, err)
+			if adapts {
+				require.ErrorContains(t, err, "; asked again with its tools' schemas in words")
+				require.ErrorContains(t, infer(), "418")
+			}
+		})
+	}
 }
 
 // schemas are what a request has under a key, wherever that is.
@@ -110,6 +156,7 @@ func refusals(t *testing.T, key string, schema json.RawMessage) (all []string) {
 	usual := regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 	require.NoError(t, output.Parts(schema, func(p output.Part) {
 		properties, _ := p.Fields["properties"].(map[string]any)
+		required, _ := p.Fields["required"].([]any)
 		reference, _ := p.Fields["$ref"].(string)
 		for said, refused := range map[string]bool{
 			"what is no object":                   p.Fields == nil,
@@ -117,6 +164,8 @@ func refusals(t *testing.T, key string, schema json.RawMessage) (all []string) {
 			"array schema missing items":          key == "parameters" && p.Takes("array") && !p.Has("items"),
 			"object schema missing properties":    key == "parameters" && p.IsRoot() && !p.Has("properties"),
 			"property keys should match pattern":  key == "input_schema" && slices.ContainsFunc(slices.Collect(maps.Keys(properties)), func(name string) bool { return !usual.MatchString(name) }),
+			"is not a 'regex'":                    strings.Contains(fmt.Sprint(p.Fields["pattern"]), `\p`),
+			"required: property is not defined":   p.Takes("object") && slices.ContainsFunc(required, func(name any) bool { return properties[name.(string)] == nil }),
 			"const is unknown":                    key == "parametersJsonSchema" && p.Has("const"),
 			"reference to undefined schema":       key == "parametersJsonSchema" && reference != "" && root.Definitions[strings.TrimPrefix(reference, "#/$defs/")] == nil,
 			"$ref was set beside what is refused": key == "parametersJsonSchema" && reference != "" && p.Has("type", "minLength", "properties", "title"),

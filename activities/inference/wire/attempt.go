@@ -76,7 +76,7 @@ func (c *Client) Infer(ctx context.Context, call inference.Call, emit func(infer
 	}
 	defer a.quiet.Stop()
 	defer a.cancel(nil) // which closes the connection if an answer is still coming
-	request, decoder, err := c.api.Prepare(a, a.call)
+	request, decoder, err := a.prepare()
 	if err != nil {
 		return inference.Answer{}, c.own(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"everstep/activities/inference"
+	"everstep/activities/output"
 	"everstep/domain"
 )
 
@@ -42,17 +43,50 @@ func (l *lessons) add(place string, news []string) {
 
 // learned is the error of a refused request, an inference.Adapted where the next request will be another.
 func (a *Attempt) learned(err *domain.Error, sent, body []byte) error {
-	if a.client.api.Learn == nil || err.Code != "" || err.Billed || len(body) > 64<<10 {
+	if err.Code != "" || err.Billed || len(body) > 64<<10 {
 		return err
 	}
-	news, told := a.client.api.Learn(sent, body)
+	var news []string
+	told := "with its tools' schemas in words"
+	if refused := bytes.ToLower(body); ofSchemas.Match(refused) && !ofFormats.Match(refused) {
+		news = []string{noSchemas}
+	} else if a.client.api.Learn != nil {
+		news, told = a.client.api.Learn(sent, body)
+	}
 	if a.Lessons = slices.Concat(a.Lessons, news); len(news) == 0 {
 		return err
 	}
-	if next, _, failed := a.client.api.Prepare(a, a.call); failed == nil && bytes.Equal(next.Body, sent) {
+	if next, _, failed := a.prepare(); failed == nil && bytes.Equal(next.Body, sent) {
 		return err
 	}
 	a.client.lessons.add(a.place, news)
 	err.Message += "; asked again " + told
 	return &inference.Adapted{Refusal: err}
+}
+
+// noSchemas is the lesson that the server does not take all that a tool's schema may say.
+const noSchemas = "schemas"
+
+// How servers refuse a tool's schema, in lower case, and what they say of another.
+var (
+	ofSchemas = inference.Words(`
+		(?:tool|function|parameters|declaration).*(?:schema|\$ref)
+		schema.*(?:tool|function|parameters|pattern|unrecognized|unsupported)
+		undefined schema
+		parse grammar`)
+	ofFormats = inference.Words(`response_?(?:format|json|schema)|text\.format|output_(?:format|config)`)
+)
+
+// prepare is the request as the server was found to take it.
+func (a *Attempt) prepare() (Request, Decoder, error) {
+	call := a.call
+	if slices.Contains(a.Lessons, noSchemas) {
+		call.Tools = slices.Clone(call.Tools)
+		for i, t := range call.Tools {
+			if len(t.Schema) > 0 {
+				call.Tools[i].Schema = output.Told(t.Schema)
+			}
+		}
+	}
+	return a.client.api.Prepare(a, call)
 }
