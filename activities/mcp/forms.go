@@ -11,7 +11,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
-	"everstep/domain"
 )
 
 // A form finds the servers of a file in the place where the program for which it was written has them, and gives
@@ -220,18 +219,12 @@ func (f *form) server(at document.Place, name *yaml.Node) {
 
 // name is what a server is called here: the names of its tools for models begin with it.
 func (f *form) name(key string) string {
-	name, digest := strings.Trim(notInServer.ReplaceAllString(key, "-"), "-_"), domain.DigestOf([]byte(key))
-	switch end := fmt.Sprintf("-%x", digest[:2]); {
-	case name == "":
-		name = "server" + end
-	case len(name) > maxServerName, slices.ContainsFunc(f.servers, func(s Server) bool { return s.Name == name }):
-		name = domain.Shorten(name, maxServerName-len(end)) + end
+	name, distinct := ServerNames(key)
+	if slices.ContainsFunc(f.servers, func(s Server) bool { return s.Name == name }) {
+		return distinct
 	}
 	return name
 }
-
-// notInServer is what no name of a server has.
-var notInServer = regexp.MustCompile(`[^a-zA-Z0-9_-]+|__+`)
 
 // member is the value of a mapping's key; nil: it has none.
 func member(node *yaml.Node, key string) *yaml.Node {

@@ -1,8 +1,10 @@
 package mcp
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"strings"
 
 	"everstep/domain"
 )
@@ -24,7 +26,33 @@ const ServerPattern = `^[a-zA-Z0-9]([a-zA-Z0-9-]|_[a-zA-Z0-9-])*$`
 var (
 	validServer = regexp.MustCompile(ServerPattern)
 	notInName   = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+	// notInServer is what no name of a server has.
+	notInServer = regexp.MustCompile(`[^a-zA-Z0-9_-]+|__+`)
 )
+
+// ServerNames are what a server is called here by its key in a file: the first name, and where another server of the file has
+// that already, the second.
+func ServerNames(key string) (name, distinct string) {
+	name, digest := strings.Trim(notInServer.ReplaceAllString(key, "-"), "-_"), domain.DigestOf([]byte(key))
+	end := fmt.Sprintf("-%x", digest[:2])
+	distinct = domain.Shorten(cmp.Or(name, "server"), maxServerName-len(end)) + end
+	if name == "" || len(name) > maxServerName {
+		name = distinct
+	}
+	return name, distinct
+}
+
+// Alike reports whether a server, by its name here, may be the one that another program calls so, which has the server by the same
+// key in a file: models take not all signs of a key, and each program puts others in their places.
+func Alike(server, called string) bool {
+	_, distinct := ServerNames(called)
+	return server == distinct || plainKey(server) == plainKey(called)
+}
+
+// Shortened reports whether a server's name here may be the beginning alone of what another program calls it.
+func Shortened(server, called string) bool {
+	return len(server) == maxServerName && strings.HasPrefix(plainKey(called), plainKey(server[:maxServerName-len("-0000")]))
+}
 
 // CheckServer says what is wrong with the name of a server; empty: nothing.
 func CheckServer(name string) string {

@@ -49,18 +49,19 @@ type namedServer struct {
 // server takes one that the worker has, and holds the agent to what the file says of it: by its configuration, by a list of its
 // tools, or by whether there is one.
 func (t *foreigner) server(at document.Place, name string, config *yaml.Node) {
-	all := domain.AllToolsOf(name)
-	if mcp.CheckServer(name) == "" && t.family.settings.has(all) && (config == nil || t.family.settings.Tools != nil) {
+	servers := t.family.settings.servers(name)
+	all := domain.AllToolsOf(servers[0])
+	if len(servers) == 1 && mcp.CheckServer(servers[0]) == "" && t.family.settings.has(all) && (config == nil || t.family.settings.Tools != nil) {
 		t.listed = append(t.listed, namedServer{all, []string{all}})
 		switch {
 		case config == nil:
 		case config.Kind == yaml.SequenceNode:
-			t.limit(at, name, "tools")
+			t.limit(at, servers[0], "tools")
 		case config.Kind == yaml.ScalarNode:
-			t.limit(at, name, "enabled")
+			t.limit(at, servers[0], "enabled")
 		default:
 			for key, value := range document.Pairs(config) {
-				t.limit(at.In(key.Value, value), name, key.Value)
+				t.limit(at.In(key.Value, value), servers[0], key.Value)
 			}
 		}
 		return
