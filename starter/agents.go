@@ -176,7 +176,7 @@ known to them alone.`,
 func (p *program) settings() (agentfile.Settings, error) {
 	models, err := p.machine.ModelNames()
 	tools, lacks := p.machine.WorkerTools()
-	return agentfile.Settings{Tools: tools, Lacks: lacks, Models: models}, err
+	return agentfile.Settings{Tools: tools.All, Unstarted: tools.Unstarted, Lacks: lacks, Models: models}, err
 }
 
 func (p *program) sayNotes(file agentfile.File) {

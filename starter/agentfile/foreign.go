@@ -19,6 +19,8 @@ type Settings struct {
 	// Tools are those of the worker: a file that names none has all of them, and none has another. Nil: they are not
 	// known; those for files are then all.
 	Tools []string
+	// Unstarted are those of MCP servers that the worker has and does not start: who asks for all tools does not ask for these.
+	Unstarted []string
 	// Lacks says, in words, what whoever runs them may miss among these. Empty: nothing.
 	Lacks string
 	// Models are what words for models, in lower case, stand for: each PROVIDER/NAME.
@@ -29,7 +31,7 @@ type Settings struct {
 // tools for files.
 func (s Settings) all() []string {
 	if s.Tools != nil {
-		return slices.Clone(s.Tools)
+		return slices.DeleteFunc(slices.Clone(s.Tools), func(tool string) bool { return slices.Contains(s.Unstarted, tool) })
 	}
 	return strings.Fields("list_files read_file search_files write_file edit_file")
 }
@@ -351,6 +353,11 @@ func (t *foreigner) settle() {
 		}
 	}
 	lacking := t.all
+	for _, all := range t.family.settings.Unstarted {
+		if server, _ := domain.ServerOfAll(all); t.all && !slices.Contains(t.names, all) {
+			t.ignore("MCP server %s (the worker does not start it; `starter mcp list` says why)", server)
+		}
+	}
 	var ignored []string
 	for _, i := range t.ignored {
 		lacking = lacking || i.reason == unknownTool || i.reason == offTool

@@ -104,7 +104,7 @@ func TestForeignNamesOfServers(t *testing.T) {
 	const cut = "io.github.somebody/documents"
 	document, _ := mcp.ServerNames(cut)
 	_, second := mcp.ServerNames("a-b")
-	s := agentfile.Settings{Tools: []string{"read_file", "my-server__*", "a-b__*", "Twin__*", "twi-n__*", second + "__*", document + "__*"}}
+	s := agentfile.Settings{Tools: []string{"read_file", "my-server__*", "a-b__*", "Twin__*", "twi-n__*", second + "__*", document + "__*", "off__*"}, Unstarted: []string{"off__*"}}
 	const claude, copilot, openCode, gemini = ".claude/agents/a.md", ".github/agents/a.agent.md", ".opencode/agent/a.md", ".gemini/agents/a.md"
 	for _, row := range []struct{ path, front, has, lacks string }{
 		{claude, "tools: mcp__my_server__find, mcp__my.server__see", "my-server__find my-server__see", "my-server__other"},
@@ -123,10 +123,16 @@ func TestForeignNamesOfServers(t *testing.T) {
 		{openCode, "tools: {'*': false, my_server_find: true, 'a.b_*': true}", "my-server__find a-b__find", "my-server__other"},
 		{openCode, "permission: {'my_server*': deny, io_github_somebody_documents_find: deny}", "a-b__find", "my-server__find " + document + "__find"},
 		{openCode, "tools: {'*': false, 'io_github_somebody_documents_*': true}", document + "__find", "my-server__find"},
+		{claude, "description: Has all.", "read_file my-server__find", "off__find"},
+		{claude, "tools: '*'", "read_file my-server__find", "off__find"},
+		{claude, "tools: mcp__off__find", "off__find", "read_file"},
 		{gemini, "tools: [mcp_my.server_find]", "my-server__find", "my-server__other"},
 	} {
 		f, err := s.Parse(row.path, []byte("---\n"+row.front+"\n---\nHello.\n"))
 		require.NoError(t, err, row.front)
+		if strings.Contains(row.lacks, "off__find") {
+			require.Contains(t, strings.Join(f.Notes, ""), "MCP server off (the worker does not start it; `starter mcp list` says why)")
+		}
 		runs := func(name string) bool {
 			allowed := f.Definition.Approvals.Over(domain.ApprovalsOf("allow")).RuleOn(domain.ToolSpec{Name: name, Effect: domain.ReadOnly}, `{}`, nil).Then
 			return domain.NamesTool(f.Definition.Tools, name) && allowed == domain.Allow
