@@ -121,21 +121,18 @@ known to them alone.`,
 	command.Args = cobra.ArbitraryArgs
 	command.ValidArgsFunction = p.completeAgents
 	command.RunE = func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			listed, err := p.listAgents(dir)
-			if err != nil {
-				return err
-			}
-			if len(listed) == 0 {
-				return usage("agent: there is none %s; give a file, as in: %s", agentfile.Where, p.again("agents", "check", "reviewer.md"))
-			}
-			for _, a := range listed {
-				args = append(args, a.File)
-			}
-		}
 		settings, err := p.settings()
 		if err != nil {
 			return err
+		}
+		var found []agentfile.Listed
+		if len(args) == 0 {
+			if found, err = settings.List(cmp.Or(dir, p.here)); err != nil {
+				return err
+			}
+			if len(found) == 0 {
+				return usage("agent: there is none %s; give a file, as in: %s", agentfile.Where, p.again("agents", "check", "reviewer.md"))
+			}
 		}
 		all := document.Problems{}
 		for _, text := range args {
@@ -146,7 +143,11 @@ known to them alone.`,
 			}
 			file, err := settings.Load(path)
 			wrong, _ := errors.AsType[document.Problems](err)
-			problems, notes := problemsOf(file, wrong)
+			found = append(found, agentfile.Listed{File: file, Problems: wrong})
+		}
+		for _, one := range found {
+			file, path := one.File, one.File.Path
+			problems, notes := problemsOf(file, one.Problems)
 			if len(problems) == 0 {
 				p.say("%s: nothing is wrong", path)
 			}

@@ -27,11 +27,17 @@ func Key(key string) string {
 	return key
 }
 
+// Loosens reports whether a key of other programs has calls of a server run without asking a person.
+func Loosens(key string) bool {
+	return slices.Contains(strings.Fields("alwaysallow autoapprove autoapprovetools trust approvalmode defaulttoolsapprovalmode"), plainKey(key))
+}
+
 // unheeded is what becomes of a key of other programs that is not heeded here, where that may surprise.
 func unheeded(key string) string {
-	switch plainKey(key) {
-	case "alwaysallow", "autoapprove", "autoapprovetools", "trust", "approvalmode", "defaulttoolsapprovalmode":
+	if Loosens(key) {
 		return "is not heeded: which calls wait for a person the agent and the worker say (approvals)"
+	}
+	switch plainKey(key) {
 	case "sandbox", "sandboxenabled":
 		return "is not heeded: nothing confines the program of a server"
 	case "apikey", "apikeyenv", "authtoken", "requestoptions", "auth", "authprovidertype", "headershelper":

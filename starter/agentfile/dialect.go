@@ -141,7 +141,7 @@ func (v vocabulary) dialect(path string, f front) string {
 	case model != nil && (model.Kind == yaml.SequenceNode || strings.HasSuffix(model.Value, ")") && !slashed(model.Value)),
 		slices.ContainsFunc(wordsOf(tools), slashed):
 		return copilot
-	case model != nil && (model.Value == inherit || foreignModels()[strings.ToLower(model.Value)] != ""),
+	case model != nil && (model.Value == inherit || strings.HasPrefix(model.Value, "claude-") || foreignModels()[strings.ToLower(model.Value)] != ""),
 		plugged(path),
 		slices.ContainsFunc(wordsOf(tools), v.foreignTool):
 		return claudeCode

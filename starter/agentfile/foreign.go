@@ -242,10 +242,14 @@ func reading(each func(word string)) func(document.Place) {
 			at.Problem("is a mapping; give a list, or a text with commas")
 			return
 		}
+		before := len(at.Reader.Problems)
 		for i, item := range at.Node.Content {
 			if item.Kind != yaml.ScalarNode {
 				at.Item(i, item).Problem("is %s, not a text", document.Describe(item))
 			}
+		}
+		if len(at.Reader.Problems) > before {
+			return
 		}
 		all := wordsOf(at.Node)
 		if tooMany(at, len(all)) {
