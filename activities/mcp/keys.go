@@ -48,7 +48,7 @@ func unheeded(key string) string {
 	return ""
 }
 
-// renamed is a server's mapping with the names that its keys have here. Keys that nobody here knows are passed over, but
+// renamed is a server's mapping with the names that its keys have here. Keys that nobody here knows are passed over in one note, but
 // for one that is nearly one that limits what agents get.
 func (s *reading) renamed(at document.Place, keys document.Keys) *yaml.Node {
 	node := at.Node
@@ -57,6 +57,7 @@ func (s *reading) renamed(at document.Place, keys document.Keys) *yaml.Node {
 	}
 	made := *node
 	made.Content = nil
+	var passed []string
 	for name, value := range pairs(node) {
 		key := Key(name.Value)
 		near, misspelt := spelling.Nearest(key, []string{"tools", "effect", "stateful", "disabled", "excludetools"})
@@ -89,7 +90,12 @@ func (s *reading) renamed(at document.Place, keys document.Keys) *yaml.Node {
 			made.Content = append(made.Content, &as, given(value))
 		case misspelt:
 			at.In(name.Value, name).Problem("there is no such key; did you mean %s?", near)
+		case key != "name" && key != "description" && !remark.MatchString(key):
+			passed = append(passed, document.Shorten(name.Value))
 		}
+	}
+	if len(passed) > 0 {
+		s.Notes = append(s.Notes, "passed over: "+strings.Join(passed, ", "))
 	}
 	return &made
 }
