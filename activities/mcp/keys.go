@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,6 +94,9 @@ func (s *reading) renamed(at document.Place, keys document.Keys) *yaml.Node {
 		case key != "name" && key != "description" && !remark.MatchString(key):
 			passed = append(passed, document.Shorten(name.Value))
 		}
+	}
+	if most := 12; len(passed) > most {
+		passed = append(passed[:most], fmt.Sprintf("and %d more", len(passed)-most))
 	}
 	if len(passed) > 0 {
 		s.Notes = append(s.Notes, "passed over: "+strings.Join(passed, ", "))

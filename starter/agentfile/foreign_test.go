@@ -115,6 +115,7 @@ func TestForeignNamesOfServers(t *testing.T) {
 		{claude, "tools: Read\nmcpServers: {my server: {includeTools: [find]}}", "my-server__find", "my-server__other"},
 		{claude, "tools: mcp__twin__find", "", "Twin__find twi-n__find"},
 		{claude, "disallowedTools: mcp__my_server, mcp__io_github_somebody_documents__find", "a-b__find " + document + "__other", "my-server__find " + document + "__find"},
+		{claude, "disallowedTools: mcp__my_*", "a-b__find", "my-server__find"},
 		{claude, "disallowedTools: mcp__TWIN", "my-server__find", "Twin__find twi-n__find"},
 		{claude, "mcpServers: {my.server: {enabled: false}, " + cut + ": {excludeTools: [find]}}", document + "__other", "my-server__find " + document + "__find"},
 		{copilot, "tools: [my.server/find, " + cut + "/*]", "my-server__find " + document + "__find", "my-server__other"},

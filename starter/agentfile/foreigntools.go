@@ -201,6 +201,9 @@ func (t *foreigner) covered(word, dialect string, denies bool) []string {
 		return ours
 	case called != "":
 		for _, server := range servers {
+			if denies && strings.ContainsAny(server, "*?") {
+				server = signs.ReplaceAllString(server, "?*")
+			}
 			covered = append(covered, server+domain.ServerSeparator+tool)
 		}
 		if !denies || !wild || !strings.HasPrefix(word, called+"_") || t.family.settings.hasServer(called) {
