@@ -59,28 +59,28 @@ func (s *reading) renamed(at document.Place, keys document.Keys) *yaml.Node {
 	made := *node
 	made.Content = nil
 	var passed []string
-	for name, value := range pairs(node) {
+	for name, value := range document.Valued(node) {
 		key := Key(name.Value)
 		near, misspelt := spelling.Nearest(key, []string{"tools", "effect", "stateful", "disabled", "excludetools"})
 		switch {
 		case oddKey(name):
 			made.Content = append(made.Content, name, value) // which is refused
 		case key == "command" && value.Kind == yaml.MappingNode: // it has the program as path, and args and env
-			for name, value := range pairs(value) {
+			for name, value := range document.Valued(value) {
 				as := *name
 				if as.Value = Key(name.Value); as.Value == "path" {
 					as.Value = "command"
 				}
-				made.Content = append(made.Content, &as, given(value))
+				made.Content = append(made.Content, &as, document.WithValues(value))
 			}
 		case key == "type" && value.Kind != yaml.ScalarNode:
-		case name.Value == "url" && member(node, "httpUrl") != nil: // which is the one over streamable HTTP
-		case key == "url" && name.Value != "url" && name.Value != "httpUrl" && member(node, "url") != nil:
+		case name.Value == "url" && document.Member(node, "httpUrl") != nil: // which is the one over streamable HTTP
+		case key == "url" && name.Value != "url" && name.Value != "httpUrl" && document.Member(node, "url") != nil:
 		case s.lent(at.In(name.Value, value), key):
 		case plainKey(name.Value) == "availabletools" && len(value.Content) == 0: // which are all
 		case key == "tools" && approves(value):
 			s.Notes = append(s.Notes, name.Value+" "+unheeded("approvalmode"))
-		case unheeded(key) != "" && (key != "oauth" || member(value, "client_id") == nil):
+		case unheeded(key) != "" && (key != "oauth" || document.Member(value, "client_id") == nil):
 			s.Notes = append(s.Notes, name.Value+" "+unheeded(key))
 		case slices.ContainsFunc(keys, func(k document.Key) bool { return k.Name == key }):
 			as := *name
@@ -88,7 +88,7 @@ func (s *reading) renamed(at document.Place, keys document.Keys) *yaml.Node {
 			if _, err := strconv.Atoi(value.Value); err == nil && plainKey(name.Value) == "tooltimeoutsec" {
 				value = like(value, value.Value+"s")
 			}
-			made.Content = append(made.Content, &as, given(value))
+			made.Content = append(made.Content, &as, document.WithValues(value))
 		case misspelt:
 			at.In(name.Value, name).Problem("there is no such key; did you mean %s?", near)
 		case key != "name" && key != "description" && !remark.MatchString(key):
@@ -107,8 +107,8 @@ func (s *reading) renamed(at document.Place, keys document.Keys) *yaml.Node {
 // approves reports whether a mapping of tools says but which of their calls wait for a person.
 func approves(tools *yaml.Node) bool {
 	given := 0
-	for _, config := range pairs(tools) {
-		if given++; len(config.Content) != 2 || member(config, "approval_mode") == nil {
+	for _, config := range document.Valued(tools) {
+		if given++; len(config.Content) != 2 || document.Member(config, "approval_mode") == nil {
 			return false
 		}
 	}
@@ -132,7 +132,7 @@ func (s *reading) lent(at document.Place, key string) bool {
 			return true
 		}
 		for _, name := range names.Content {
-			if own := member(name, "name"); own != nil {
+			if own := document.Member(name, "name"); own != nil {
 				name = own
 			}
 			lend(&s.Env, checkVariable, name.Value, "", name)
@@ -140,7 +140,7 @@ func (s *reading) lent(at document.Place, key string) bool {
 	case "bearertokenenvvar":
 		lend(&s.Headers, checkHeader, "Authorization", "Bearer ", at.Node)
 	case "envhttpheaders":
-		for name, variable := range pairs(at.Node) {
+		for name, variable := range document.Valued(at.Node) {
 			lend(&s.Headers, checkHeader, name.Value, "", variable)
 		}
 	default:
@@ -156,7 +156,7 @@ func entries(node *yaml.Node) *yaml.Node {
 	}
 	made := &yaml.Node{Kind: yaml.MappingNode, Line: node.Line, Column: node.Column}
 	for _, item := range node.Content {
-		name, value := member(item, "name"), member(item, "value")
+		name, value := document.Member(item, "name"), document.Member(item, "value")
 		if before, after, pair := strings.Cut(item.Value, "="); pair {
 			name, value = like(item, before), like(item, after)
 		}

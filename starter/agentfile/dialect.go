@@ -130,7 +130,7 @@ func (v vocabulary) dialect(path string, f front) string {
 			return tells
 		}
 	}
-	model, tools := valueOf(f.node, "model"), valueOf(f.node, "tools")
+	model, tools := document.Member(f.node, "model"), document.Member(f.node, "tools")
 	slashed := func(word string) bool {
 		base, _ := bounds(word)
 		return strings.Contains(base, "/")

@@ -251,7 +251,7 @@ func (a *agent) read(text string) {
 			a.readForeign(words, front, body, bodyLine)
 			return
 		}
-		name := valueOf(front.node, "name")
+		name := document.Member(front.node, "name")
 		titled = name != nil && checkName(name.Value) != ""
 		either = front.broken == "" && len(front.names) > 0 && !slices.ContainsFunc(front.names, words.ours)
 	}

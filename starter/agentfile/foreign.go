@@ -132,8 +132,8 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 		}
 		keys = append(keys, document.Key{Name: name, Value: value})
 		switch {
-		case !listsTools(name) || valueOf(f.node, name) != nil:
-		case slices.ContainsFunc(f.names, func(other string) bool { return listsTools(other) && valueOf(f.node, other) != nil }):
+		case !listsTools(name) || document.Member(f.node, name) != nil:
+		case slices.ContainsFunc(f.names, func(other string) bool { return listsTools(other) && document.Member(f.node, other) != nil }):
 			t.ignore("%s (empty)", name)
 		default:
 			t.names, t.all = []string{}, false
@@ -141,14 +141,14 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 		}
 	}
 	for _, key := range []string{"model", "tools", "permission"} {
-		if value := valueOf(f.above, key); value != nil && (key != "model" || valueOf(f.node, key) == nil) {
+		if value := document.Member(f.above, key); value != nil && (key != "model" || document.Member(f.node, key) == nil) {
 			means[key].Read(a.At(key, value))
 		}
 	}
 	t.toolsAt = nil
 	a.At(f.field, f.node).Mapping(keys)
 	for _, key := range f.inside {
-		if valueOf(f.node, key) == nil {
+		if document.Member(f.node, key) == nil {
 			a.ProblemAt(1, 1, key, "stands in the text of another key; begin a line with it, and have a space behind its colon")
 			break
 		}

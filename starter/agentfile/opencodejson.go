@@ -39,7 +39,7 @@ func (s Settings) takeSettings(file string, take func(File, error)) {
 		take(whole.File, whole.Err())
 		return
 	}
-	for name := range document.Pairs(given(valueOf(root, "agent"))) {
+	for name := range document.Valued(document.Member(root, "agent")) {
 		a := newAgent(file+"#"+name.Value, newFamily(s))
 		a.readSettings(root, name.Value)
 		take(a.done())
@@ -49,9 +49,9 @@ func (s Settings) takeSettings(file string, take func(File, error)) {
 // settings are opencode's, of which no key stands twice; nil: all about them is told.
 func (a *agent) settings(text string) *yaml.Node {
 	if root := a.Root(text); root != nil {
-		a.At("", given(root)).Entries(nil, func(name *yaml.Node, at document.Place) {
+		a.At("", document.WithValues(root)).Entries(nil, func(name *yaml.Node, at document.Place) {
 			if name.Value == "agent" && !tooMany(at, len(at.Node.Content)/2) {
-				at.On(given(at.Node)).Entries(nil, func(*yaml.Node, document.Place) {})
+				at.On(document.WithValues(at.Node)).Entries(nil, func(*yaml.Node, document.Place) {})
 			}
 		})
 		if len(a.Problems) == 0 {
@@ -61,43 +61,18 @@ func (a *agent) settings(text string) *yaml.Node {
 	return nil
 }
 
-// given is a value less the keys that have none, where it is a mapping.
-func given(node *yaml.Node) *yaml.Node {
-	if node == nil || node.Kind != yaml.MappingNode {
-		return node
-	}
-	made := *node
-	made.Content = nil
-	for name, value := range document.Pairs(node) {
-		if value.ShortTag() != "!!null" {
-			made.Content = append(made.Content, name, value)
-		}
-	}
-	return &made
-}
-
 // readSettings reads an agent under what the settings say of all agents.
 func (a *agent) readSettings(root *yaml.Node, name string) {
 	a.Dialect = openCode
-	agents := valueOf(root, "agent")
-	named := valueOf(agents, name)
-	if named == nil || named.Kind != yaml.MappingNode {
-		a.At("agent", cmp.Or(named, agents, root)).Problem("has no mapping %q; name one that it has behind the #", document.Shorten(name))
+	agents := document.Member(root, "agent")
+	given := document.Member(agents, name)
+	if given == nil || given.Kind != yaml.MappingNode {
+		a.At("agent", cmp.Or(given, agents, root)).Problem("has no mapping %q; name one that it has behind the #", document.Shorten(name))
 		return
 	}
 	f := front{field: "agent." + document.Shorten(name), above: root, node: &yaml.Node{Kind: yaml.MappingNode}}
-	f.take(named)
+	f.take(given)
 	a.readForeign(newVocabulary(), f, "", 1)
-}
-
-// valueOf is the value of a key; nil: there is none.
-func valueOf(mapping *yaml.Node, key string) *yaml.Node {
-	for name, value := range document.Pairs(mapping) {
-		if name.Value == key {
-			return value
-		}
-	}
-	return nil
 }
 
 var (

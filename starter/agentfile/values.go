@@ -54,7 +54,7 @@ func (a *agent) model(m *domain.LLMConfig) document.Value {
 			Value: document.Mapping(modelfacts.PriceKeys(&price, 0)).ShownIf(m.Price != nil).Then(func(document.Place) { m.Price = &price })},
 	}).Then(func(at document.Place) {
 		m.Model = a.script(m.Provider, m.Model)
-		if node := valueOf(at.Node, "provider"); node != nil {
+		if node := document.Member(at.Node, "provider"); node != nil {
 			a.names(at.In("provider", node), m.Provider)
 		}
 	})).ShownIf(m.Provider != "")
