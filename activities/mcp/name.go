@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"everstep/activities/document"
 	"everstep/domain"
 )
 
@@ -59,7 +60,7 @@ func CheckServer(name string) string {
 	if validServer.MatchString(name) && len(name) <= maxServerName {
 		return ""
 	}
-	return fmt.Sprintf("is no name of a server: it begins the names of its tools; use 1 to %d letters, digits, dashes and single underscores", maxServerName)
+	return fmt.Sprintf("%q is no name of a server: it begins the names of its tools; use 1 to %d letters, digits, dashes and single underscores", document.Shorten(name), maxServerName)
 }
 
 // ToolName is the name by which agents know a server's tool: SERVER__TOOL. Where the
