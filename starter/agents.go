@@ -112,21 +112,18 @@ known to them alone.`, `  starter agents check
 	command.Args = cobra.ArbitraryArgs
 	command.ValidArgsFunction = p.completeAgents
 	command.RunE = func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			listed, err := p.listAgents(dir)
-			if err != nil {
-				return err
-			}
-			if len(listed) == 0 {
-				return usage("agent: there is none %s; give a file, as in: %s", agentfile.Where, p.again("agents", "check", "reviewer.md"))
-			}
-			for _, a := range listed {
-				args = append(args, a.File)
-			}
-		}
 		settings, err := p.settings()
 		if err != nil {
 			return err
+		}
+		var found []agentfile.Listed
+		if len(args) == 0 {
+			if found, err = settings.List(cmp.Or(dir, p.here)); err != nil {
+				return err
+			}
+			if len(found) == 0 {
+				return usage("agent: there is none %s; give a file, as in: %s", agentfile.Where, p.again("agents", "check", "reviewer.md"))
+			}
 		}
 		all := document.Problems{}
 		for _, text := range args {
@@ -137,7 +134,11 @@ known to them alone.`, `  starter agents check
 			}
 			file, err := settings.Load(path)
 			wrong, _ := errors.AsType[document.Problems](err)
-			problems, notes := problemsOf(file, wrong)
+			found = append(found, agentfile.Listed{File: file, Problems: wrong})
+		}
+		for _, one := range found {
+			file, path := one.File, one.File.Path
+			problems, notes := problemsOf(file, one.Problems)
 			if len(problems) == 0 {
 				p.say("%s: nothing is wrong", path)
 			}
@@ -167,7 +168,7 @@ known to them alone.`, `  starter agents check
 func (p *program) settings() (agentfile.Settings, error) {
 	models, err := p.machine.ModelNames()
 	tools, lacks := p.machine.WorkerTools()
-	return agentfile.Settings{Tools: tools, Lacks: lacks, Models: models}, err
+	return agentfile.Settings{Tools: tools.All, Unstarted: tools.Unstarted, Lacks: lacks, Models: models}, err
 }
 
 func (p *program) sayNotes(file agentfile.File) {

@@ -114,6 +114,43 @@ func Pairs(mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	}
 }
 
+// Valued are the keys of a mapping that have a value, with what stands for it where that is an alias.
+func Valued(mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(name, value *yaml.Node) bool) {
+		for name, value := range Pairs(mapping) {
+			if value.Kind == yaml.AliasNode {
+				value = value.Alias
+			}
+			if value.ShortTag() != tagNull && !yield(name, value) {
+				return
+			}
+		}
+	}
+}
+
+// Member is the value of a mapping's key; nil: it has none.
+func Member(mapping *yaml.Node, key string) *yaml.Node {
+	for name, value := range Valued(mapping) {
+		if name.Value == key {
+			return value
+		}
+	}
+	return nil
+}
+
+// WithValues is a mapping without the keys that have no value; what is none stays as it is.
+func WithValues(node *yaml.Node) *yaml.Node {
+	if node == nil || node.Kind != yaml.MappingNode {
+		return node
+	}
+	made := *node
+	made.Content = nil
+	for name, value := range Valued(node) {
+		made.Content = append(made.Content, name, value)
+	}
+	return &made
+}
+
 // key checks a mapping's key, and reports whether its value is read.
 func (p Place) key(name *yaml.Node, known []string, given Given) bool {
 	r, at := p.Reader, p.In(name.Value, name)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -42,7 +43,7 @@ type Server struct {
 	Tools map[string]ToolConfig
 	// Timeout bounds one attempt of a call. Zero: the agent's own bound.
 	Timeout time.Duration
-	// Without are tools that agents may not have, by the server's own names.
+	// Without are tools that agents may not have, by the server's own names or patterns of them.
 	Without []string
 	// Stateful says that calls depend on earlier ones: each agent has a session of its own, on one worker.
 	Stateful bool
@@ -105,7 +106,10 @@ func (s Server) Secrets() (names []string) {
 // allowed says what holds for a tool; ok is false for one that agents may not have.
 func (s Server) allowed(tool string) (config ToolConfig, ok bool) {
 	config, ok = s.Tools[tool]
-	ok = (ok || s.Tools == nil) && !slices.Contains(s.Without, tool)
+	ok = (ok || s.Tools == nil) && !slices.ContainsFunc(s.Without, func(pattern string) bool {
+		fits, _ := path.Match(pattern, tool) // what is no pattern is a name
+		return fits || pattern == tool
+	})
 	config.Effect = cmp.Or(config.Effect, s.Effect, domain.AtMostOnce)
 	config.Timeout = cmp.Or(config.Timeout, s.Timeout)
 	return config, ok

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"fmt"
-	"iter"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"everstep/activities/document"
-	"everstep/domain"
 )
 
 // A form finds the servers of a file in the place where the program for which it was written has them, and gives
@@ -57,11 +55,17 @@ func (f *form) read(text string) {
 
 // direct reads the servers that stand in a mapping by their names, beside other things, and reports whether there are any.
 func (f *form) direct(at document.Place) bool {
-	servers := where(at.Node, isServer)
+	servers := *at.Node
+	servers.Content = nil
+	for name, value := range document.Valued(at.Node) {
+		if isServer(value) {
+			servers.Content = append(servers.Content, name, value)
+		}
+	}
 	if len(servers.Content) == 0 {
 		return false
 	}
-	f.group(at.On(servers))
+	f.group(at.On(&servers))
 	return true
 }
 
@@ -70,7 +74,7 @@ func (f *form) find(at document.Place, depth int) (found bool) {
 	if depth > 4 { // an alias may lead to what it is in
 		return false
 	}
-	for name, value := range pairs(at.Node) {
+	for name, value := range document.Valued(at.Node) {
 		switch {
 		case value.Kind != yaml.SequenceNode:
 		case name.Value == "inputs":
@@ -83,7 +87,7 @@ func (f *form) find(at document.Place, depth int) (found bool) {
 			f.chosen[name.Value] = list
 		}
 	}
-	for name, value := range pairs(at.Node) {
+	for name, value := range document.Valued(at.Node) {
 		plain, inner := plainKey(name.Value), at.In(name.Value, value)
 		switch {
 		case isServer(value) || !holdsServers.MatchString(plain) && !mayHold.MatchString(plain):
@@ -102,37 +106,11 @@ func (f *form) find(at document.Place, depth int) (found bool) {
 // plainKey is a key without its signs and in lower case.
 func plainKey(key string) string { return notInKey.ReplaceAllString(strings.ToLower(key), "") }
 
-// where is a mapping with those of its keys alone whose values fit.
-func where(node *yaml.Node, fits func(*yaml.Node) bool) *yaml.Node {
-	made := *node
-	made.Content = nil
-	for name, value := range pairs(node) {
-		if fits(value) {
-			made.Content = append(made.Content, name, value)
-		}
-	}
-	return &made
-}
-
-// pairs are the keys of a mapping with their values, but for those without one.
-func pairs(node *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
-	return func(yield func(name, value *yaml.Node) bool) {
-		for name, value := range document.Pairs(node) {
-			if value.Kind == yaml.AliasNode {
-				value = value.Alias
-			}
-			if value.ShortTag() != "!!null" && !yield(name, value) {
-				return
-			}
-		}
-	}
-}
-
 // isServer reports whether a value says how a server is started or reached.
 func isServer(node *yaml.Node) bool {
-	for name, value := range pairs(node) {
+	for name, value := range document.Valued(node) {
 		key := Key(name.Value)
-		words := key == "command" && (value.Kind == yaml.SequenceNode || member(value, "path") != nil)
+		words := key == "command" && (value.Kind == yaml.SequenceNode || document.Member(value, "path") != nil)
 		if words || value.Kind == yaml.ScalarNode && (key == "command" || key == "url") {
 			return true
 		}
@@ -158,13 +136,13 @@ func (f *form) group(at document.Place) {
 	case yaml.SequenceNode:
 		at.Items(func(at document.Place) {
 			name := like(at.Node, fmt.Sprintf("server-%d", len(f.servers)+1))
-			if own := member(at.Node, "name"); own != nil && own.Kind == yaml.ScalarNode {
+			if own := document.Member(at.Node, "name"); own != nil && own.Kind == yaml.ScalarNode {
 				name = own
 			}
 			f.server(at, name)
 		})
 	case yaml.MappingNode:
-		for name, value := range pairs(at.Node) {
+		for name, value := range document.Valued(at.Node) {
 			switch {
 			case oddKey(name):
 				at.On(name).Problem("has a key that is no plain text; merge keys are not supported either: write the keys out")
@@ -183,14 +161,6 @@ func (f *form) group(at document.Place) {
 
 // remark finds a key by which files without comments have one.
 var remark = regexp.MustCompile(`^([_$#]|//)`)
-
-// given is a mapping without the keys that have no value.
-func given(node *yaml.Node) *yaml.Node {
-	if node.Kind != yaml.MappingNode {
-		return node
-	}
-	return where(node, func(*yaml.Node) bool { return true })
-}
 
 // oddKey reports whether a key is no text, or one that has other keys merged in.
 func oddKey(name *yaml.Node) bool { return name.Kind != yaml.ScalarNode || name.Value == "<<" }
@@ -220,22 +190,9 @@ func (f *form) server(at document.Place, name *yaml.Node) {
 
 // name is what a server is called here: the names of its tools for models begin with it.
 func (f *form) name(key string) string {
-	name, digest := ServerName(key), domain.DigestOf([]byte(key))
-	switch end := fmt.Sprintf("-%x", digest[:2]); {
-	case name == "":
-		name = "server" + end
-	case len(name) > maxServerName, slices.ContainsFunc(f.servers, func(s Server) bool { return s.Name == name }):
-		name = domain.Shorten(name, maxServerName-len(end)) + end
+	name, distinct := ServerNames(key)
+	if slices.ContainsFunc(f.servers, func(s Server) bool { return s.Name == name }) {
+		return distinct
 	}
 	return name
-}
-
-// member is the value of a mapping's key; nil: it has none.
-func member(node *yaml.Node, key string) *yaml.Node {
-	for name, value := range pairs(node) {
-		if name.Value == key {
-			return value
-		}
-	}
-	return nil
 }

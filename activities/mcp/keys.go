@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,11 +28,17 @@ func Key(key string) string {
 	return key
 }
 
+// Loosens reports whether a key of other programs has calls of a server run without asking a person.
+func Loosens(key string) bool {
+	return slices.Contains(strings.Fields("alwaysallow autoapprove autoapprovetools trust approvalmode defaulttoolsapprovalmode"), plainKey(key))
+}
+
 // unheeded is what becomes of a key of other programs that is not heeded here, where that may surprise.
 func unheeded(key string) string {
-	switch plainKey(key) {
-	case "alwaysallow", "autoapprove", "autoapprovetools", "trust", "approvalmode", "defaulttoolsapprovalmode":
+	if Loosens(key) {
 		return "is not heeded: which calls wait for a person the agent and the worker say (approvals)"
+	}
+	switch plainKey(key) {
 	case "sandbox", "sandboxenabled":
 		return "is not heeded: nothing confines the program of a server"
 	case "apikey", "apikeyenv", "authtoken", "requestoptions", "auth", "authprovidertype", "headershelper":
@@ -42,7 +49,7 @@ func unheeded(key string) string {
 	return ""
 }
 
-// renamed is a server's mapping with the names that its keys have here. Keys that nobody here knows are passed over, but
+// renamed is a server's mapping with the names that its keys have here. Keys that nobody here knows are passed over in one note, but
 // for one that is nearly one that limits what agents get.
 func (s *reading) renamed(at document.Place, keys document.Keys) *yaml.Node {
 	node := at.Node
@@ -51,28 +58,29 @@ func (s *reading) renamed(at document.Place, keys document.Keys) *yaml.Node {
 	}
 	made := *node
 	made.Content = nil
-	for name, value := range pairs(node) {
+	var passed []string
+	for name, value := range document.Valued(node) {
 		key := Key(name.Value)
 		near, misspelt := spelling.Nearest(key, []string{"tools", "effect", "stateful", "disabled", "excludetools"})
 		switch {
 		case oddKey(name):
 			made.Content = append(made.Content, name, value) // which is refused
 		case key == "command" && value.Kind == yaml.MappingNode: // it has the program as path, and args and env
-			for name, value := range pairs(value) {
+			for name, value := range document.Valued(value) {
 				as := *name
 				if as.Value = Key(name.Value); as.Value == "path" {
 					as.Value = "command"
 				}
-				made.Content = append(made.Content, &as, given(value))
+				made.Content = append(made.Content, &as, document.WithValues(value))
 			}
 		case key == "type" && value.Kind != yaml.ScalarNode:
-		case name.Value == "url" && member(node, "httpUrl") != nil: // which is the one over streamable HTTP
-		case key == "url" && name.Value != "url" && name.Value != "httpUrl" && member(node, "url") != nil:
+		case name.Value == "url" && document.Member(node, "httpUrl") != nil: // which is the one over streamable HTTP
+		case key == "url" && name.Value != "url" && name.Value != "httpUrl" && document.Member(node, "url") != nil:
 		case s.lent(at.In(name.Value, value), key):
 		case plainKey(name.Value) == "availabletools" && len(value.Content) == 0: // which are all
 		case key == "tools" && approves(value):
 			s.Notes = append(s.Notes, name.Value+" "+unheeded("approvalmode"))
-		case unheeded(key) != "" && (key != "oauth" || member(value, "client_id") == nil):
+		case unheeded(key) != "" && (key != "oauth" || document.Member(value, "client_id") == nil):
 			s.Notes = append(s.Notes, name.Value+" "+unheeded(key))
 		case slices.ContainsFunc(keys, func(k document.Key) bool { return k.Name == key }):
 			as := *name
@@ -80,10 +88,18 @@ func (s *reading) renamed(at document.Place, keys document.Keys) *yaml.Node {
 			if _, err := strconv.Atoi(value.Value); err == nil && plainKey(name.Value) == "tooltimeoutsec" {
 				value = like(value, value.Value+"s")
 			}
-			made.Content = append(made.Content, &as, given(value))
+			made.Content = append(made.Content, &as, document.WithValues(value))
 		case misspelt:
 			at.In(name.Value, name).Problem("there is no such key; did you mean %s?", near)
+		case key != "name" && key != "description" && !remark.MatchString(key):
+			passed = append(passed, document.Shorten(name.Value))
 		}
+	}
+	if most := 12; len(passed) > most {
+		passed = append(passed[:most], fmt.Sprintf("and %d more", len(passed)-most))
+	}
+	if len(passed) > 0 {
+		s.Notes = append(s.Notes, "passed over: "+strings.Join(passed, ", "))
 	}
 	return &made
 }
@@ -91,8 +107,8 @@ func (s *reading) renamed(at document.Place, keys document.Keys) *yaml.Node {
 // approves reports whether a mapping of tools says but which of their calls wait for a person.
 func approves(tools *yaml.Node) bool {
 	given := 0
-	for _, config := range pairs(tools) {
-		if given++; len(config.Content) != 2 || member(config, "approval_mode") == nil {
+	for _, config := range document.Valued(tools) {
+		if given++; len(config.Content) != 2 || document.Member(config, "approval_mode") == nil {
 			return false
 		}
 	}
@@ -116,7 +132,7 @@ func (s *reading) lent(at document.Place, key string) bool {
 			return true
 		}
 		for _, name := range names.Content {
-			if own := member(name, "name"); own != nil {
+			if own := document.Member(name, "name"); own != nil {
 				name = own
 			}
 			lend(&s.Env, checkVariable, name.Value, "", name)
@@ -124,7 +140,7 @@ func (s *reading) lent(at document.Place, key string) bool {
 	case "bearertokenenvvar":
 		lend(&s.Headers, checkHeader, "Authorization", "Bearer ", at.Node)
 	case "envhttpheaders":
-		for name, variable := range pairs(at.Node) {
+		for name, variable := range document.Valued(at.Node) {
 			lend(&s.Headers, checkHeader, name.Value, "", variable)
 		}
 	default:
@@ -140,7 +156,7 @@ func entries(node *yaml.Node) *yaml.Node {
 	}
 	made := &yaml.Node{Kind: yaml.MappingNode, Line: node.Line, Column: node.Column}
 	for _, item := range node.Content {
-		name, value := member(item, "name"), member(item, "value")
+		name, value := document.Member(item, "name"), document.Member(item, "value")
 		if before, after, pair := strings.Cut(item.Value, "="); pair {
 			name, value = like(item, before), like(item, after)
 		}

@@ -1,10 +1,12 @@
 package mcp
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
 
+	"everstep/activities/document"
 	"everstep/domain"
 )
 
@@ -25,15 +27,34 @@ const ServerPattern = `^[a-zA-Z0-9]([a-zA-Z0-9-]|_[a-zA-Z0-9-])*$`
 var (
 	validServer = regexp.MustCompile(ServerPattern)
 	notInName   = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+	// notInServer is what no name of a server has.
 	notInServer = regexp.MustCompile(`[^a-zA-Z0-9_-]+|__+`)
 	digitFirst  = regexp.MustCompile(`^[0-9]`)
 )
 
-// ServerName is what a server is called here that a file calls otherwise, but for its length. Some models' APIs refuse all tools
-// where the name of one begins with a digit.
-func ServerName(key string) string {
-	name := strings.Trim(notInServer.ReplaceAllString(key, "-"), "-_")
-	return digitFirst.ReplaceAllString(name, "mcp-$0")
+// ServerNames are what a server is called here by its key in a file: the first name, and where another server of the file has
+// that already, the second. Some models' APIs refuse all tools where the name of one begins with a digit.
+func ServerNames(key string) (name, distinct string) {
+	name = digitFirst.ReplaceAllString(strings.Trim(notInServer.ReplaceAllString(key, "-"), "-_"), "mcp-$0")
+	digest := domain.DigestOf([]byte(key))
+	end := fmt.Sprintf("-%x", digest[:2])
+	distinct = domain.Shorten(cmp.Or(name, "server"), maxServerName-len(end)) + end
+	if name == "" || len(name) > maxServerName {
+		name = distinct
+	}
+	return name, distinct
+}
+
+// Alike reports whether a server, by its name here, may be the one that another program calls so, which has the server by the same
+// key in a file: models take not all signs of a key, and each program puts others in their places.
+func Alike(server, called string) bool {
+	name, distinct := ServerNames(called)
+	return server == name || server == distinct || plainKey(server) == plainKey(called)
+}
+
+// Shortened reports whether a server's name here may be the beginning alone of what another program calls it.
+func Shortened(server, called string) bool {
+	return len(server) == maxServerName && strings.HasPrefix(plainKey(called), plainKey(server[:maxServerName-len("-0000")]))
 }
 
 // CheckServer says what is wrong with the name of a server; empty: nothing.
@@ -41,7 +62,7 @@ func CheckServer(name string) string {
 	if validServer.MatchString(name) && len(name) <= maxServerName {
 		return ""
 	}
-	return fmt.Sprintf("is no name of a server: it begins the names of its tools; use 1 to %d letters, digits, dashes and single underscores", maxServerName)
+	return fmt.Sprintf("%q is no name of a server: it begins the names of its tools; use 1 to %d letters, digits, dashes and single underscores", document.Shorten(name), maxServerName)
 }
 
 // ToolName is the name by which agents know a server's tool: SERVER__TOOL. Where the

@@ -91,6 +91,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		"reviewer.md":        "there is no such file; did you mean " + at("reviewer.yaml") + "?",
 		"other.yaml":         "there is no such file; `agents list` shows those in ./agents, ./.everstep/agents, ./.claude/agents, ./.opencode, ./opencode.json, ./.github, ./.gemini, ./.cursor and ./.qwen",
 		"nowhere/a.yaml":     "there is no such file, and no folder " + at("nowhere"),
+		"opencode.json":      "is JSON, as opencode has its settings; name an agent in it, as in opencode.json#build",
 		"notes.txt":          "is no agent's file by its name; let it end in .yaml, .yml, .md, .markdown",
 		"codex.toml":         "is TOML, as Codex has its agents; put its instructions into ./agents/NAME.md, below front matter with its model and tools",
 		"huge.yaml":          "has more than 1048576 bytes; make it smaller",

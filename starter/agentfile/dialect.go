@@ -130,7 +130,7 @@ func (v vocabulary) dialect(path string, f front) string {
 			return tells
 		}
 	}
-	model, tools := valueOf(f.node, "model"), valueOf(f.node, "tools")
+	model, tools := document.Member(f.node, "model"), document.Member(f.node, "tools")
 	slashed := func(word string) bool {
 		base, _ := bounds(word)
 		return strings.Contains(base, "/")
@@ -141,7 +141,7 @@ func (v vocabulary) dialect(path string, f front) string {
 	case model != nil && (model.Kind == yaml.SequenceNode || strings.HasSuffix(model.Value, ")") && !slashed(model.Value)),
 		slices.ContainsFunc(wordsOf(tools), slashed):
 		return copilot
-	case model != nil && (model.Value == inherit || foreignModels()[strings.ToLower(model.Value)] != ""),
+	case model != nil && (model.Value == inherit || strings.HasPrefix(model.Value, "claude-") || foreignModels()[strings.ToLower(model.Value)] != ""),
 		plugged(path),
 		slices.ContainsFunc(wordsOf(tools), v.foreignTool):
 		return claudeCode

@@ -108,6 +108,7 @@ func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok b
 		return front, strings.TrimRight(body, " \t\n"), above + strings.Count(strings.TrimSuffix(text, body), "\n") + 1, true
 	}
 	parts := regexp.MustCompile(`(?m)^---\s*$`).Split(text, 3)
+	first, _, _ := strings.Cut(strings.TrimSpace(text), "\n\n")
 	switch {
 	case parts[0] == "":
 		a.ProblemAt(1, 1, "", "the front matter has no end; put a line --- below its last key")
@@ -115,6 +116,8 @@ func (a *agent) frontMatter(text string) (front, body string, bodyLine int, ok b
 		a.ProblemAt(1, 1, "", "has no front matter; let the first line be ---, then keys such as `model: PROVIDER/NAME`, then ---, then the system prompt")
 	case len(parts) == 3 && limiting.MatchString(parts[1]):
 		a.ProblemAt(1, 1, "", "stands above the front matter; let the first line be ---")
+	case limiting.MatchString(first):
+		a.ProblemAt(1, 1, "", "has a key that limits the agent, and no front matter; let the first line be ---, and another such line follow the keys")
 	default:
 		return "", strings.TrimSpace(text), 1, true
 	}
@@ -236,7 +239,7 @@ func (a *agent) read(text string) {
 		}
 		return
 	}
-	body, bodyLine, markdown, either := "", 0, ends(a.Path, ".md, .markdown"), false
+	body, bodyLine, markdown, either, titled := "", 0, ends(a.Path, ".md, .markdown"), false, false
 	if markdown {
 		var ok bool
 		if text, body, bodyLine, ok = a.frontMatter(text); !ok {
@@ -248,13 +251,15 @@ func (a *agent) read(text string) {
 			a.readForeign(words, front, body, bodyLine)
 			return
 		}
+		name := document.Member(front.node, "name")
+		titled = name != nil && checkName(name.Value) != ""
 		either = front.broken == "" && len(front.names) > 0 && !slices.ContainsFunc(front.names, words.ours)
 	}
 	given := a.Read(text, a.keys())
+	if either && (given == nil || titled) {
+		a.Problems[0].Message += "; one of another tool is read as it is where that has its agents, such as .claude/agents"
+	}
 	if given == nil {
-		if either {
-			a.Problems[0].Message += "; one of another tool is read as it is where that has its agents, such as .claude/agents"
-		}
 		return
 	}
 	d := &a.Definition

@@ -34,7 +34,7 @@ func ends(path, endings string) bool {
 // ending or its folder, and not an agent's name.
 func IsPath(text string) bool {
 	_, _, settings := within(text)
-	return settings || strings.ContainsAny(text, `/\`) || ends(text, endings+", .toml")
+	return settings || strings.ContainsAny(text, `/\`) || ends(text, endings+", .toml, "+settingsEndings)
 }
 
 // readAgent returns what the file of an agent holds.
@@ -52,6 +52,8 @@ func read(path, endings string) ([]byte, error) {
 	switch {
 	case ends(path, ".toml"):
 		return nil, errors.New("is TOML, as Codex has its agents; put its instructions into ./agents/NAME.md, below front matter with its model and tools")
+	case endings != settingsEndings && ends(path, settingsEndings):
+		return nil, errors.New("is JSON, as opencode has its settings; name an agent in it, as in opencode.json#build")
 	case !ends(path, endings) && (err != nil || !info.IsDir()):
 		return nil, fmt.Errorf("is no agent's file by its name; let it end in %s", endings)
 	case errors.Is(err, fs.ErrNotExist) && target != "":

@@ -19,6 +19,8 @@ type Settings struct {
 	// Tools are those of the worker: a file that names none has all of them, and none has another. Nil: they are not
 	// known; those for files are then all.
 	Tools []string
+	// Unstarted are those of MCP servers that the worker has and does not start: who asks for all tools does not ask for these.
+	Unstarted []string
 	// Lacks says, in words, what whoever runs them may miss among these. Empty: nothing.
 	Lacks string
 	// Models are what words for models, in lower case, stand for: each PROVIDER/NAME.
@@ -29,7 +31,7 @@ type Settings struct {
 // tools for files.
 func (s Settings) all() []string {
 	if s.Tools != nil {
-		return slices.Clone(s.Tools)
+		return slices.DeleteFunc(slices.Clone(s.Tools), func(tool string) bool { return slices.Contains(s.Unstarted, tool) })
 	}
 	return strings.Fields("list_files read_file search_files write_file edit_file")
 }
@@ -130,8 +132,8 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 		}
 		keys = append(keys, document.Key{Name: name, Value: value})
 		switch {
-		case !listsTools(name) || valueOf(f.node, name) != nil:
-		case slices.ContainsFunc(f.names, func(other string) bool { return listsTools(other) && valueOf(f.node, other) != nil }):
+		case !listsTools(name) || document.Member(f.node, name) != nil:
+		case slices.ContainsFunc(f.names, func(other string) bool { return listsTools(other) && document.Member(f.node, other) != nil }):
 			t.ignore("%s (empty)", name)
 		default:
 			t.names, t.all = []string{}, false
@@ -139,14 +141,14 @@ func (a *agent) readForeign(v vocabulary, f front, body string, line int) {
 		}
 	}
 	for _, key := range []string{"model", "tools", "permission"} {
-		if value := valueOf(f.above, key); value != nil && (key != "model" || valueOf(f.node, key) == nil) {
+		if value := document.Member(f.above, key); value != nil && (key != "model" || document.Member(f.node, key) == nil) {
 			means[key].Read(a.At(key, value))
 		}
 	}
 	t.toolsAt = nil
 	a.At(f.field, f.node).Mapping(keys)
 	for _, key := range f.inside {
-		if valueOf(f.node, key) == nil {
+		if document.Member(f.node, key) == nil {
 			a.ProblemAt(1, 1, key, "stands in the text of another key; begin a line with it, and have a space behind its colon")
 			break
 		}
@@ -240,10 +242,14 @@ func reading(each func(word string)) func(document.Place) {
 			at.Problem("is a mapping; give a list, or a text with commas")
 			return
 		}
+		before := len(at.Reader.Problems)
 		for i, item := range at.Node.Content {
 			if item.Kind != yaml.ScalarNode {
 				at.Item(i, item).Problem("is %s, not a text", document.Describe(item))
 			}
+		}
+		if len(at.Reader.Problems) > before {
+			return
 		}
 		all := wordsOf(at.Node)
 		if tooMany(at, len(all)) {
@@ -351,6 +357,11 @@ func (t *foreigner) settle() {
 		}
 	}
 	lacking := t.all
+	for _, all := range t.family.settings.Unstarted {
+		if server, _ := domain.ServerOfAll(all); t.all && !slices.Contains(t.names, all) {
+			t.ignore("MCP server %s (the worker does not start it; `starter mcp list` says why)", server)
+		}
+	}
 	var ignored []string
 	for _, i := range t.ignored {
 		lacking = lacking || i.reason == unknownTool || i.reason == offTool

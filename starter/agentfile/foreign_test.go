@@ -15,6 +15,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"everstep/activities/document"
+	"everstep/activities/mcp"
 	"everstep/domain"
 	"everstep/starter/agentfile"
 	"everstep/testsuite/golden"
@@ -96,15 +97,55 @@ func TestForeignPatternsGiveNoMore(t *testing.T) {
 	}
 }
 
-// TestForeignNamesOfServers: a server is called as the file of servers has it, whatever it is called here.
+// TestForeignNamesOfServers: a file gives or takes the tools of a server by the key that it has in a file of MCP servers, or by what
+// models are told in the place of that key, also where it has another name here.
 func TestForeignNamesOfServers(t *testing.T) {
 	t.Parallel()
-	settings := worker()
-	settings.Tools = append(settings.Tools, "mcp-21st__*", "a-b__*")
-	for word, want := range map[string]string{"mcp__21st__make": "mcp-21st__make", "a.b/read": "a-b__read", "mcp__a.b": "a-b__*"} {
-		f, err := settings.Parse(".claude/agents/a.md", []byte("---\nname: a\ntools: "+word+"\n---\nHello.\n"))
-		require.NoError(t, err)
-		require.Contains(t, f.Definition.Tools, want)
+	const cut = "io.github.somebody/documents"
+	document, _ := mcp.ServerNames(cut)
+	_, second := mcp.ServerNames("a-b")
+	s := agentfile.Settings{Tools: []string{"read_file", "my-server__*", "a-b__*", "Twin__*", "twi-n__*", second + "__*", document + "__*", "mcp-21st__*", "off__*"}, Unstarted: []string{"off__*"}}
+	const claude, copilot, openCode, gemini = ".claude/agents/a.md", ".github/agents/a.agent.md", ".opencode/agent/a.md", ".gemini/agents/a.md"
+	for _, row := range []struct{ path, front, has, lacks string }{
+		{claude, "tools: mcp__my_server__find, mcp__my.server__see", "my-server__find my-server__see", "my-server__other"},
+		{claude, "tools: mcp__io_github_somebody_documents__find", document + "__find", document + "__other"},
+		{claude, "tools: mcp__a-b__find", second + "__find", "a-b__find"},
+		{claude, "tools: mcp__a.b__find", "a-b__find", second + "__find"},
+		{claude, "tools: Read\nmcpServers: [my.server, " + cut + "]", "my-server__find " + document + "__find", ""},
+		{claude, "tools: Read\nmcpServers: {my server: {includeTools: [find]}}", "my-server__find", "my-server__other"},
+		{claude, "tools: mcp__twin__find", "", "Twin__find twi-n__find"},
+		{claude, "disallowedTools: mcp__my_server, mcp__io_github_somebody_documents__find", "a-b__find " + document + "__other", "my-server__find " + document + "__find"},
+		{claude, "disallowedTools: mcp__my_*", "a-b__find", "my-server__find"},
+		{claude, "tools: mcp__21st__make", "mcp-21st__make", "mcp-21st__other"},
+		{claude, "disallowedTools: mcp__21st", "my-server__find", "mcp-21st__make"},
+		{claude, "disallowedTools: mcp__TWIN", "my-server__find", "Twin__find twi-n__find"},
+		{claude, "mcpServers: {my.server: {enabled: false}, " + cut + ": {excludeTools: [find]}}", document + "__other", "my-server__find " + document + "__find"},
+		{copilot, "tools: [my.server/find, " + cut + "/*]", "my-server__find " + document + "__find", "my-server__other"},
+		{copilot, "tools: [my.server]", "my-server__find", "a-b__find"},
+		{copilot, "tools: [registry/my.server/find]", "my-server__find", "my-server__other"},
+		{openCode, "tools: {'*': false, my_server_find: true, 'a.b_*': true}", "my-server__find a-b__find", "my-server__other"},
+		{openCode, "permission: {'my_server*': deny, io_github_somebody_documents_find: deny}", "a-b__find", "my-server__find " + document + "__find"},
+		{openCode, "tools: {'*': false, 'io_github_somebody_documents_*': true}", document + "__find", "my-server__find"},
+		{claude, "description: Has all.", "read_file my-server__find", "off__find"},
+		{claude, "tools: '*'", "read_file my-server__find", "off__find"},
+		{claude, "tools: mcp__off__find", "off__find", "read_file"},
+		{gemini, "tools: [mcp_my.server_find]", "my-server__find", "my-server__other"},
+	} {
+		f, err := s.Parse(row.path, []byte("---\n"+row.front+"\n---\nHello.\n"))
+		require.NoError(t, err, row.front)
+		if strings.Contains(row.lacks, "off__find") {
+			require.Contains(t, strings.Join(f.Notes, ""), "MCP server off (the worker does not start it; `starter mcp list` says why)")
+		}
+		runs := func(name string) bool {
+			allowed := f.Definition.Approvals.Over(domain.ApprovalsOf("allow")).RuleOn(domain.ToolSpec{Name: name, Effect: domain.ReadOnly}, `{}`, nil).Then
+			return domain.NamesTool(f.Definition.Tools, name) && allowed == domain.Allow
+		}
+		for name := range strings.FieldsSeq(row.has) {
+			require.True(t, runs(name), "%s: %s", row.front, name)
+		}
+		for name := range strings.FieldsSeq(row.lacks) {
+			require.False(t, runs(name), "%s: %s", row.front, name)
+		}
 	}
 }
 

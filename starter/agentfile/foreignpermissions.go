@@ -117,6 +117,9 @@ func (t *foreigner) permission(at document.Place) {
 		switch listed := domain.Permission(tool); {
 		case canonical(tool) == "defaultmode":
 			return t.permissionMode(value.Value)
+		case isAmong(canonical(tool), "additionaldirectories disablebypasspermissionsmode"): // the first widens, the other bounds what does
+			t.ignore(keyOnly, tool)
+			return ""
 		case value.Kind == yaml.SequenceNode && slices.Contains(enum.Known[domain.Permission](), listed): // as Claude Code's settings have them
 			reading(func(word string) { t.always(word, listed) })(at)
 			return ""

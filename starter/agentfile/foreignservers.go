@@ -49,28 +49,36 @@ type namedServer struct {
 // server takes one that the worker has, and holds the agent to what the file says of it: by its configuration, by a list of its
 // tools, or by whether there is one.
 func (t *foreigner) server(at document.Place, name string, config *yaml.Node) {
-	all := domain.AllToolsOf(name)
-	if mcp.CheckServer(name) == "" && t.family.settings.has(all) && (config == nil || t.family.settings.Tools != nil) {
+	for key := range document.Pairs(config) {
+		if mcp.Loosens(key.Value) {
+			t.ignore("%s of MCP servers (the worker's approvals hold)", key.Value)
+		}
+	}
+	servers := t.family.settings.servers(name)
+	all := domain.AllToolsOf(servers[0])
+	if len(servers) == 1 && mcp.CheckServer(servers[0]) == "" && t.family.settings.has(all) && (config == nil || t.family.settings.Tools != nil) {
 		t.listed = append(t.listed, namedServer{all, []string{all}})
 		switch {
 		case config == nil:
 		case config.Kind == yaml.SequenceNode:
-			t.limit(at, name, "tools")
+			t.limit(at, servers[0], "tools")
 		case config.Kind == yaml.ScalarNode:
-			t.limit(at, name, "enabled")
+			t.limit(at, servers[0], "enabled")
 		default:
 			for key, value := range document.Pairs(config) {
-				t.limit(at.In(key.Value, value), name, key.Value)
+				t.limit(at.In(key.Value, value), servers[0], key.Value)
 			}
 		}
 		return
 	}
 	var means map[string]any
-	if config == nil || config.Kind != yaml.MappingNode || config.Decode(&means) != nil {
+	if config != nil && config.Kind == yaml.MappingNode && config.Decode(&means) == nil {
+		means = withoutSecrets(means)
+	}
+	if means["command"] == nil && means["url"] == nil {
 		t.ignore("MCP server %s (the worker has none of that name)", name)
 		return
 	}
-	hideSecrets(means)
 	t.started[name] = means
 }
 
@@ -121,29 +129,30 @@ var (
 	plainURL = regexp.MustCompile(`^[a-z]+://(\d{1,3}(\.\d{1,3}){3}|[a-z]{1,20}\d{0,2}([.-][a-z]{1,20}\d{0,2})*)(:\d+)?(/[a-z]{1,20}\d{0,2}([._-][a-z]{1,20}\d{0,2})*)*/?$`)
 )
 
-// hideSecrets leaves of a configuration how a server is started or reached, with variables in place of what may be secret.
-func hideSecrets(config map[string]any) {
-	for key, value := range config {
-		switch key {
+// withoutSecrets is how a server is started or reached, by the keys that are ours, with variables in place of what may be secret.
+func withoutSecrets(config map[string]any) map[string]any {
+	made := map[string]any{}
+	for name, value := range config {
+		switch key := mcp.Key(name); key {
 		case "type", "cwd":
-			config[key] = fmt.Sprint(value)
+			made[key] = fmt.Sprint(value)
 		case "command", "args":
+			made[key] = value
 			text := strings.Trim(fmt.Sprint(value), "[]")
 			if plain := plainWords.FindString(text); plain != text {
-				config[key] = append(strings.Fields(plain), "${ARGS}")
+				made[key] = append(strings.Fields(plain), "${ARGS}")
 			}
 		case "url":
-			if !plainURL.MatchString(fmt.Sprint(value)) {
-				config[key] = "${URL}"
+			if made[key] = value; !plainURL.MatchString(fmt.Sprint(value)) {
+				made[key] = "${URL}"
 			}
 		case "env", "headers":
 			values, _ := value.(map[string]any)
 			for name := range values {
 				values[name] = cmp.Or(mcp.Named(fmt.Sprint(values[name])), "${"+strings.ToUpper(strings.ReplaceAll(name, "-", "_"))+"}")
 			}
-			config[key] = values
-		default:
-			delete(config, key)
+			made[key] = values
 		}
 	}
+	return made
 }

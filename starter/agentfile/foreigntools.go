@@ -102,32 +102,30 @@ func (t *foreigner) ours(word string) []string {
 	if set, inner, ok := strings.Cut(name, "/"); ok && isAmong(set, sets) {
 		return t.table[inner]
 	}
-	all := domain.AllToolsOf(strings.TrimSuffix(word, "*"))
-	server, tool := t.remote(word)
-	if here := mcp.ServerName(server); slices.Contains(known, domain.AllToolsOf(here)) {
-		server = here
-	}
-	valid := mcp.CheckServer(server) == ""
+	called, tool := t.remote(word)
+	servers := t.family.settings.servers(called)
+	valid := len(servers) == 1 && mcp.CheckServer(servers[0]) == ""
+	alone := t.family.settings.servers(strings.TrimSuffix(word, "*"))
 	switch {
 	case valid && tool == "*":
-		return []string{domain.AllToolsOf(server)}
+		return []string{domain.AllToolsOf(servers[0])}
 	case valid && tool != "" && !strings.Contains(tool, "*"):
-		return []string{mcp.ToolName(server, tool)}
+		return []string{mcp.ToolName(servers[0], tool)}
 	case slices.Contains(known, word):
 		return []string{word}
-	case t.Dialect != claudeCode && slices.Contains(known, all): // the name alone, or the begin of those of its tools
-		return []string{all}
+	case t.Dialect != claudeCode && len(alone) == 1 && slices.Contains(known, domain.AllToolsOf(alone[0])): // the name alone, or the begin of those of its tools
+		return []string{domain.AllToolsOf(alone[0])}
 	}
 	return nil
 }
 
 // remotes are the forms of names of a tool of an MCP server, or of all of its tools: mcp__server__tool, server/tool, server_*.
 var remotes = []*regexp.Regexp{
-	regexp.MustCompile(`^mcp__(.+?)(?:__(.*))?$`), regexp.MustCompile(`([^/]+)/([^/]+)$`), regexp.MustCompile(`^(.+?)_+(\*)$`),
+	regexp.MustCompile(`^mcp__(.+?)(?:__(.*))?$`), regexp.MustCompile(`^(.+)/([^/]+)$`), regexp.MustCompile(`^(.+?)_+(\*)$`),
 }
 
-// remote parts a word into an MCP server and its tool; empty: it is the name of none.
-func (t *foreigner) remote(word string) (server, tool string) {
+// remote parts a word into an MCP server, as it is called there, and its tool; empty: it is the name of none.
+func (t *foreigner) remote(word string) (called, tool string) {
 	if rest, prefixed := strings.CutPrefix(word, "mcp_"); prefixed && t.Dialect == geminiCLI && rest == "*" {
 		word = "*_*"
 	} else if prefixed && t.Dialect == geminiCLI && !strings.HasPrefix(rest, "_") {
@@ -138,13 +136,51 @@ func (t *foreigner) remote(word string) (server, tool string) {
 			return found[1], cmp.Or(found[2], "*")
 		}
 	}
-	for _, name := range t.family.settings.Tools {
-		known, all := domain.ServerOfAll(name)
-		if rest, begins := strings.CutPrefix(word, known+"_"); all && begins && len(known) > len(server) {
-			server, tool = known, strings.TrimPrefix(rest, "_")
+	for end := strings.LastIndex(word, "_"); end > 0; end = strings.LastIndex(word[:end], "_") {
+		if t.family.settings.hasServer(word[:end]) {
+			return word[:end], strings.TrimLeft(word[end:], "_")
 		}
 	}
-	return server, tool
+	return "", ""
+}
+
+// servers are the MCP servers of the worker that another program may mean by a name, which is the key of one in a file, or that key
+// with other signs. Of one that the worker does not have it is the name itself.
+func (s Settings) servers(called string) (servers []string) {
+	if called == "" || strings.ContainsAny(called, "*?") {
+		return []string{called}
+	}
+	name, distinct := mcp.ServerNames(called)
+	if s.Tools == nil {
+		return []string{name}
+	}
+	for _, likely := range []string{distinct, name} {
+		if slices.Contains(s.Tools, domain.AllToolsOf(likely)) {
+			return []string{likely}
+		}
+	}
+	for _, means := range []func(server, called string) bool{mcp.Alike, mcp.Shortened} {
+		for _, tool := range s.Tools {
+			if known, all := domain.ServerOfAll(tool); all && means(known, called) {
+				servers = append(servers, known)
+			}
+		}
+		if len(servers) > 0 {
+			return servers
+		}
+	}
+	if base := path.Base(called); base != called { // of the name in a registry the last part may be the key
+		return s.servers(base)
+	}
+	return []string{called}
+}
+
+// hasServer reports whether the worker has an MCP server of which this is surely the name.
+func (s Settings) hasServer(called string) bool {
+	return slices.ContainsFunc(s.Tools, func(tool string) bool {
+		known, all := domain.ServerOfAll(tool)
+		return all && mcp.Alike(known, called)
+	})
 }
 
 // covered are patterns of all names that a word of a dialect may mean: too many rather than too few where it denies.
@@ -154,16 +190,23 @@ func (t *foreigner) covered(word, dialect string, denies bool) []string {
 	_, known := t.table[name]
 	wild := strings.ContainsAny(word, "*?")
 	var covered []string
-	switch server, tool := t.remote(word); {
+	called, tool := t.remote(word)
+	servers := t.family.settings.servers(cmp.Or(called, word))
+	switch {
 	case word == "*":
 		return []string{word}
 	case dialect != claudeCode && isAmong(name, "edit write patch"):
 		return []string{"edit_file", "write_file"} // they are one there
 	case len(ours) > 0 && !wild, known:
 		return ours
-	case server != "":
-		covered = append(covered, server+domain.ServerSeparator+tool)
-		if !denies || !wild || !strings.HasPrefix(word, server+"_") || slices.Contains(t.family.settings.Tools, domain.AllToolsOf(server)) {
+	case called != "":
+		for _, server := range servers {
+			if denies && strings.ContainsAny(server, "*?") {
+				server = signs.ReplaceAllString(server, "?*")
+			}
+			covered = append(covered, server+domain.ServerSeparator+tool)
+		}
+		if !denies || !wild || !strings.HasPrefix(word, called+"_") || t.family.settings.hasServer(called) {
 			return covered
 		} // else write_* may be tools of ours, too
 	}
@@ -172,12 +215,24 @@ func (t *foreigner) covered(word, dialect string, denies bool) []string {
 			covered = append(covered, ours...)
 		}
 	}
+	for _, server := range servers {
+		if all := domain.AllToolsOf(server); denies && slices.Contains(t.family.settings.Tools, all) {
+			covered = append(covered, all)
+		}
+	}
 	if len(covered) == 0 && !wild {
 		t.ignore(unknownTool, word)
 	}
 	slices.Sort(covered)
-	return append(slices.Compact(covered), strings.ReplaceAll(word, "_", "_*")) // SERVER_TOOL is SERVER__TOOL here
+	pattern := strings.ReplaceAll(word, "_", "_*") // SERVER_TOOL is SERVER__TOOL here
+	if denies {                                    // and the name of a server may have other signs here
+		pattern = signs.ReplaceAllString(word, "?*")
+	}
+	return append(slices.Compact(covered), pattern)
 }
+
+// signs are what the names of servers and tools may have otherwise here.
+var signs = regexp.MustCompile(`[^a-zA-Z0-9*?]+`)
 
 // like reports whether a tool's name is one that a pattern means.
 func like(pattern, name string) bool {

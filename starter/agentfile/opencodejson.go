@@ -39,7 +39,7 @@ func (s Settings) takeSettings(file string, take func(File, error)) {
 		take(whole.File, whole.Err())
 		return
 	}
-	for name := range document.Pairs(valueOf(root, "agent")) {
+	for name := range document.Valued(document.Member(root, "agent")) {
 		a := newAgent(file+"#"+name.Value, newFamily(s))
 		a.readSettings(root, name.Value)
 		take(a.done())
@@ -49,9 +49,9 @@ func (s Settings) takeSettings(file string, take func(File, error)) {
 // settings are opencode's, of which no key stands twice; nil: all about them is told.
 func (a *agent) settings(text string) *yaml.Node {
 	if root := a.Root(text); root != nil {
-		a.At("", root).Entries(nil, func(name *yaml.Node, at document.Place) {
+		a.At("", document.WithValues(root)).Entries(nil, func(name *yaml.Node, at document.Place) {
 			if name.Value == "agent" && !tooMany(at, len(at.Node.Content)/2) {
-				at.Entries(nil, func(*yaml.Node, document.Place) {})
+				at.On(document.WithValues(at.Node)).Entries(nil, func(*yaml.Node, document.Place) {})
 			}
 		})
 		if len(a.Problems) == 0 {
@@ -64,8 +64,8 @@ func (a *agent) settings(text string) *yaml.Node {
 // readSettings reads an agent under what the settings say of all agents.
 func (a *agent) readSettings(root *yaml.Node, name string) {
 	a.Dialect = openCode
-	agents := valueOf(root, "agent")
-	given := valueOf(agents, name)
+	agents := document.Member(root, "agent")
+	given := document.Member(agents, name)
 	if given == nil || given.Kind != yaml.MappingNode {
 		a.At("agent", cmp.Or(given, agents, root)).Problem("has no mapping %q; name one that it has behind the #", document.Shorten(name))
 		return
@@ -73,16 +73,6 @@ func (a *agent) readSettings(root *yaml.Node, name string) {
 	f := front{field: "agent." + document.Shorten(name), above: root, node: &yaml.Node{Kind: yaml.MappingNode}}
 	f.take(given)
 	a.readForeign(newVocabulary(), f, "", 1)
-}
-
-// valueOf is the value of a key; nil: there is none.
-func valueOf(mapping *yaml.Node, key string) *yaml.Node {
-	for name, value := range document.Pairs(mapping) {
-		if name.Value == key {
-			return value
-		}
-	}
-	return nil
 }
 
 var (

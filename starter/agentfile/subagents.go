@@ -194,7 +194,7 @@ func (a *agent) other(as naming, name string) document.Value {
 			{Name: "budget", Doc: "The limits of one execution of it, beside its share of what is left of the agent's.", Value: budget(&own.Budget, false)},
 		}).Then(func(at document.Place) {
 			others := len(at.Node.Content)/2 - 1
-			switch has := func(key string) bool { return valueOf(at.Node, key) != nil }; {
+			switch has := func(key string) bool { return document.Member(at.Node, key) != nil }; {
 			case has("file") && others > 0 && (others > 1 || !has("description")):
 				at.Problem("has a file, which says all but the description; leave the other keys out, or file")
 			case has("file"):
@@ -204,7 +204,7 @@ func (a *agent) other(as naming, name string) document.Value {
 					sub.Agent = a.Path + "#" + domain.HandoffTool(name)
 				}
 				own.Source = a.Path
-				a.family.agents[sub.Agent], a.family.inherits[sub.Agent] = own, valueOf(at.Node, "tools") == nil
+				a.family.agents[sub.Agent], a.family.inherits[sub.Agent] = own, document.Member(at.Node, "tools") == nil
 				a.name(as, name, sub)
 			}
 		}))

@@ -54,7 +54,7 @@ func (a *agent) model(m *domain.LLMConfig) document.Value {
 			Value: document.Mapping(modelfacts.PriceKeys(&price, 0)).ShownIf(m.Price != nil).Then(func(document.Place) { m.Price = &price })},
 	}).Then(func(at document.Place) {
 		m.Model = a.script(m.Provider, m.Model)
-		if node := valueOf(at.Node, "provider"); node != nil {
+		if node := document.Member(at.Node, "provider"); node != nil {
 			a.names(at.In("provider", node), m.Provider)
 		}
 	})).ShownIf(m.Provider != "")
@@ -186,12 +186,12 @@ func servers(into *[]string) document.Value {
 		server, _ := domain.ServerOfAll(all)
 		shown = append(shown, server)
 	}
-	all := document.Names(&whole, "MCP server", mcp.ServerPattern, checkServer).Then(func(document.Place) {
+	all := document.Names(&whole, "MCP server", mcp.ServerPattern, mcp.CheckServer).Then(func(document.Place) {
 		for _, server := range whole {
 			*into = append(*into, domain.AllToolsOf(server))
 		}
 	})
-	return document.Either(all, document.MapOf(checkServer, func(server string) document.Value {
+	return document.Either(all, document.MapOf(mcp.CheckServer, func(server string) document.Value {
 		var tools []string
 		list := document.Names(&tools, "tool", "")
 		read := list.Read
@@ -207,13 +207,6 @@ func servers(into *[]string) document.Value {
 		}
 		return list
 	})).Shows(shown)
-}
-
-func checkServer(name string) string {
-	if wrong := mcp.CheckServer(name); wrong != "" {
-		return fmt.Sprintf("%q %s", document.Shorten(name), wrong)
-	}
-	return ""
 }
 
 func (a *agent) format(into *domain.ResponseFormat) document.Value {

@@ -8,6 +8,7 @@ import (
 
 	"everstep/activities/mcp"
 	"everstep/worker/host"
+	"everstep/worker/host/statefile"
 )
 
 // MCPFlags are those of commands that use MCP servers themselves.
@@ -22,7 +23,8 @@ func (f *MCPFlags) Register(set *pflag.FlagSet) {
 // mcpConfig is what a worker of this machine would be told of MCP servers.
 func (m *Machine) mcpConfig(f MCPFlags) (host.Config, error) {
 	dir, err := m.Folder(f.dir)
-	return host.Config{MCP: m.Env.or(f.file, host.MCPVariable), Dir: dir, Variables: m.Env.LookupEnv}, err
+	state, _ := statefile.Resolve(m.stateFile()) // without one, what a person was asked for is found nowhere
+	return host.Config{MCP: m.Env.or(f.file, host.MCPVariable), Dir: dir, Variables: m.Env.LookupEnv, Connection: host.Connection{State: state}}, err
 }
 
 // MCPServers are those that a file names, neither started nor asked; nil: no file is

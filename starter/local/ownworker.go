@@ -11,7 +11,6 @@ import (
 	"unicode"
 
 	"everstep/activities/files"
-	"everstep/activities/mcp"
 	"everstep/activities/modelfacts"
 	"everstep/activities/openai"
 	"everstep/activities/scripted"
@@ -42,39 +41,38 @@ func (m *Machine) DoubtedTools(tools []string) (doubts []string) {
 	return doubts
 }
 
-// WorkerTools are the tools that an agent may have which asks for all of its worker's: those of the worker that is up, which
-// are noted where they lack some of those that a worker of this command would have, else those of such a worker.
-func (m *Machine) WorkerTools() (tools []string, note string) {
-	own := m.ownTools()
+// WorkerTools are the tools that agents of its worker may have: of the worker that is up, which is noted where it lacks some of
+// those that a worker of this command would have, else of such a worker.
+func (m *Machine) WorkerTools() (tools WorkerTools, note string) {
+	own := m.ownTools("")
 	holder, served := m.holder(Flags{})
 	if !served || holder.All == nil {
 		return own, ""
 	}
-	lacks := slices.DeleteFunc(own, func(name string) bool { return slices.Contains(holder.All, name) })
+	lacks := slices.DeleteFunc(own.All, func(name string) bool { return slices.Contains(holder.All, name) })
 	if len(lacks) > 0 {
 		note = fmt.Sprintf("the worker that process %d runs has no %s; start that anew where this command's environment names them", holder.PID, strings.Join(lacks, ", "))
 	}
-	return holder.All, note
+	return holder.WorkerTools, note
 }
 
-// ownTools are those of a worker that this command would start: those that it has turned on, and of the MCP servers that it
-// would be told of.
-func (m *Machine) ownTools() []string {
+// ownTools are those of a worker that this command would start for a folder: those that it has turned on, and of the MCP servers
+// that it would be told of.
+func (m *Machine) ownTools(dir string) (tools WorkerTools) {
 	on := m.Env.list(variableBuiltinTools)
-	tools := slices.DeleteFunc(BuiltinNames(), func(name string) bool {
-		return slices.Contains(host.OptionalNames(), name) && !slices.Contains(on, name)
+	allow, err := host.Allowed(m.Env)
+	tools.All = slices.DeleteFunc(BuiltinNames(), func(name string) bool {
+		return slices.Contains(host.OptionalNames(), name) && !slices.Contains(on, name) || err == nil && !allow.Tool(name)
 	})
-	if file := m.Env.Value(host.MCPVariable); file != "" {
-		servers, _ := mcp.Load(file) // whoever starts the worker is told what is wrong with it
-		for _, s := range servers {
-			tools = append(tools, domain.AllToolsOf(s.Name))
+	config, _ := m.mcpConfig(MCPFlags{dir: dir})
+	servers, _ := config.MCPServers() // whoever starts the worker is told what is wrong with its folder and the file
+	for _, s := range servers {
+		all := domain.AllToolsOf(s.Name)
+		if tools.All = append(tools.All, all); s.Disabled || s.Problem != "" {
+			tools.Unstarted = append(tools.Unstarted, all)
 		}
 	}
-	allow, err := host.Allowed(m.Env)
-	return slices.DeleteFunc(tools, func(name string) bool {
-		_, all := domain.ServerOfAll(name)
-		return err == nil && !all && !allow.Tool(name)
-	})
+	return tools
 }
 
 // ModelNames are what words for models in other tools' files stand for, in lower case: WORD=PROVIDER/MODEL, with commas.
@@ -147,8 +145,8 @@ func (m *Machine) toolProblems(f Flags, tools []string) (problems []error) {
 	known := BuiltinNames()
 	serves := func(name string) bool { // the worker has its server, which alone knows whether it has it
 		server, _, ok := strings.Cut(name, domain.ServerSeparator)
-		all, _ := m.WorkerTools()
-		return ok && slices.Contains(all, domain.AllToolsOf(server))
+		tools, _ := m.WorkerTools()
+		return ok && slices.Contains(tools.All, domain.AllToolsOf(server))
 	}
 	var offered, more, unknown []string
 	for _, name := range known {

@@ -184,7 +184,7 @@ func (m *Machine) WorkerSpec(server devserver.Server, queue, dir string) (Worker
 	}
 	executable, err := m.Executable()
 	return WorkerSpec{
-		holder:     holder{PID: os.Getpid(), Dir: dir, Tools: m.Env.list(variableBuiltinTools), All: m.ownTools()},
+		holder:     holder{PID: os.Getpid(), Dir: dir, Tools: m.Env.list(variableBuiltinTools), WorkerTools: m.ownTools(dir)},
 		executable: executable, address: server.Address, namespace: server.Namespace, TaskQueue: queue,
 		Storage: m.storage(server.StateFile), state: server.StateFile, environment: m.Env.forWorker(),
 	}, err
@@ -262,8 +262,15 @@ type holder struct {
 	Dir string `json:"dir"`
 	// Tools are those that its worker has turned on beside the ones for files; nil: it does not say.
 	Tools []string `json:"builtin_tools"`
-	// All are its tools, and those of its MCP servers; nil: it does not say.
+	WorkerTools
+}
+
+// WorkerTools are the tools of a worker.
+type WorkerTools struct {
+	// All are its own, and those of its MCP servers; nil: it does not say.
 	All []string `json:"tools"`
+	// Unstarted are those of MCP servers that its file disables, or that cannot be started as it is.
+	Unstarted []string `json:"unstarted,omitempty"`
 }
 
 // takeQueue takes the lock of a task queue, which ends with this process however it ends. Where another process has it the error

@@ -287,25 +287,29 @@ func TestWhatAgentsOfOtherToolsHave(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	servers := filepath.Join(folder, "mcp.json")
-	require.NoError(t, os.WriteFile(servers, []byte(`{"mcpServers": {"notes": {"command": "true"}}}`), 0o600))
+	require.NoError(t, os.WriteFile(servers, []byte(`{"mcpServers": {"notes": {"command": "true"}, "off": {"command": "true", "disabled": true}, "unset": {"command": "true", "env": {"A": "${A}"}}}}`), 0o600))
 	m := &Machine{State: filepath.Join(folder, "dev.db"), Env: Environment{memory{
 		variableBuiltinTools: "shell", "EVERSTEP_ALLOW_TOOLS": "read_file,shell,notes__list", host.MCPVariable: servers, VariableModels: "Fast=openai/gpt-5-mini, slow=gemini/x ,",
 	}}}
 	has := func(says string, tools ...string) {
 		all, note := m.WorkerTools()
-		require.Equal(t, tools, all)
+		require.Equal(t, tools, all.All)
 		require.Equal(t, says, note)
 	}
-	has("", "read_file", "shell", "notes__*")
+	has("", "read_file", "shell", "notes__*", "off__*", "unset__*")
+	own, _ := m.WorkerTools()
+	require.Equal(t, []string{"off__*", "unset__*"}, own.Unstarted)
 	asked, files := m.Env, []string{"list_files", "read_file", "search_files", "write_file", "edit_file"}
 	m.Env = Environment{memory{}}
 	has("", files...)
-	up, err := takeQueue(WorkerSpec{holder: holder{PID: os.Getpid(), All: append(files, "docs__*")}, state: m.State, TaskQueue: "everstep"})
+	up, err := takeQueue(WorkerSpec{holder: holder{PID: os.Getpid(), WorkerTools: WorkerTools{All: append(files, "docs__*"), Unstarted: []string{"docs__*"}}}, state: m.State, TaskQueue: "everstep"})
 	require.NoError(t, err)
 	has("", append(files, "docs__*")...)
+	served, _ := m.WorkerTools()
+	require.Equal(t, []string{"docs__*"}, served.Unstarted)
 	require.Empty(t, m.DoubtedTools([]string{"docs__list"}))
 	m.Env = asked
-	has(fmt.Sprintf("the worker that process %d runs has no shell, notes__*; start that anew where this command's environment names them", os.Getpid()), append(files, "docs__*")...)
+	has(fmt.Sprintf("the worker that process %d runs has no shell, notes__*, off__*, unset__*; start that anew where this command's environment names them", os.Getpid()), append(files, "docs__*")...)
 	require.NoError(t, up.Close())
 	m.Env = Environment{memory{VariableModels: "Fast=openai/gpt-5-mini, slow=gemini/x ,"}}
 	names, err := m.ModelNames()
