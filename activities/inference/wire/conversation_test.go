@@ -33,7 +33,9 @@ func TestToolName(t *testing.T) {
 // TestArguments: what goes back is an object of JSON that every server reads, and says what the model wrote.
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	nested := func(levels int) string { return `{"a":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + "}" }
+	nested := func(levels int) string {
+		return `{"a":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + "}"
+	}
 	shown := func(text string) string { return string(wire.JSON(map[string]string{"none": text})) }
 	quoted := `{"a":"` + strings.Repeat(`[{\"`, 50) + `"}`
 	for text, want := range map[string]string{

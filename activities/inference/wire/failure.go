@@ -173,7 +173,7 @@ func ParseRejection(body []byte) inference.Rejection {
 		}
 	}
 	if r.RetryAfter, r.Asked = inference.RetryAfter(all, time.Now()); !r.Asked {
-		if r.RetryAfter, r.Asked = inference.WaitIn(r.Message + " " + r.Hint); !r.Asked {
+		if r.RetryAfter, r.Asked = inference.WaitIn(r.Message+" "+r.Hint, time.Now()); !r.Asked {
 			r.RetryAfter = inference.LimitReset(all, time.Now())
 		}
 	}
