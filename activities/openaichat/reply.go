@@ -37,7 +37,7 @@ func (r reply) Failed() bool {
 	if succeeded(r.Message) {
 		r.Message = ""
 	}
-	return wire.Present(r.Error) || r.Choices == nil && (r.Message+r.Msg+r.Detail != "" || r.Code+r.Base.Code > 0 || wire.Present(r.Errors))
+	return wire.Present(r.Error) || len(r.Choices) == 0 && (r.Message+r.Msg+r.Detail != "" || r.Code+r.Base.Code > 0 || wire.Present(r.Errors))
 }
 
 // succeeded reports whether a code, or the words in its place, say that nothing is wrong.
