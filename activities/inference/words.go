@@ -43,6 +43,7 @@ var (
 	// inDays: the quota of a day, or money, does not come back while one waits.
 	inDays = Words(`
 		per-?day
+		\b(?:daily|weekly|monthly) [\w ]{0,20}(?:limit|quota)\b
 		prepayment credits`)
 	inMoney = Words(`
 		exceeded your current quota
@@ -50,7 +51,7 @@ var (
 		credit balance
 		spend(?:ing)? limit
 		usage limits
-		run out of credits
+		\b(?:no|out of|not enough) (?:(?:remaining|more|available) )?(?:credits|funds)\b
 		used all available credits
 		budget has been exceeded
 		over budget
@@ -65,7 +66,8 @@ var (
 		authentication_error
 		^(?:error: |(?:http )?401:? )*unauthorized
 		(?:incorrect|invalid) api[ _]key
-		api[ _]key (?:is )?(?:not valid|invalid|expired|not found)
+		\b(?:no|missing) (?:api[ _]key|authorization header)\b
+		api[ _]key (?:is |has )?(?:not valid|invalid|expired|not found)
 		api_key_invalid
 		authorization token is invalid
 		login fail`)
@@ -136,11 +138,12 @@ var (
 		content_policy_violation
 		responsibleaipolicyviolation
 		data_?inspection_?failed
-		content management policy
+		content m(?:anagement policy|oderation)
 		content filter
 		flagged by moderation
 		requires moderation
 		(?:inappropriate|sensitive) content
+		敏感内容
 		content exists risk
 		high risk
 		violates usage
