@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -223,11 +222,7 @@ func JSON(value any) []byte {
 func Each[T any](what string, list []T, write func(int, T) error) error {
 	for i, one := range list {
 		if err := write(i, one); err != nil {
-			kind := domain.Invalid
-			if typed, ok := errors.AsType[*domain.Error](err); ok {
-				kind = typed.Kind
-			}
-			return domain.Errorf(kind, "%s %d: %s", what, i, err)
+			return domain.Invalidf("%s %d: %s", what, i, err)
 		}
 	}
 	return nil
