@@ -241,7 +241,7 @@ func TestRequestsOfTheWholeConversationGrowAtTheirEnd(t *testing.T) {
 func TestBlank(t *testing.T) {
 	t.Parallel()
 	for text, blank := range map[string]bool{
-		"": true, " \n\t": true, "\u200b\u2060\ufeff": true, "\u00ad\u200e": true, "\u2800\u3164\u115f": true, "\ufe0f\u034f": true, "\U000e0041": true, "\x00\x1b": true,
+		"": true, "\n\t": true, "\u200b\u2060\ufeff": true, "\u00ad\u200e": true, "\u2800\u3164\u115f": true, "\ufe0f\u034f": true, "\U000e0041": true, "\x00\x1b": true,
 		"\u200bx": false, "0": false, ".": false, "\u00a0é": false, "\U0001f468\u200d": false, "\ufffd": false, "\u0301": false,
 	} {
 		require.Equal(t, blank, domain.UserMessage(text).Blank(), "%+q", text)

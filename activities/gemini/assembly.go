@@ -145,9 +145,9 @@ func (s *assembly) take(c candidate, data []byte) error {
 		}
 	}
 	s.open = s.open || s.finish != "" && s.Held() != before
-	switch word := string(c.FinishReason); {
-	case word == "", word == "FINISH_REASON_UNSPECIFIED":
-	case word == "MISSING_THOUGHT_SIGNATURE":
+	switch word := string(c.FinishReason); word {
+	case "", "FINISH_REASON_UNSPECIFIED":
+	case "MISSING_THOUGHT_SIGNATURE":
 		return s.Fail(domain.Invalid, "", nil, "the provider misses the signature of a thought in the conversation (%s); use another model or a new conversation", word)
 	default:
 		s.finish, s.open = word, false
