@@ -52,7 +52,7 @@ func (c *modelCall) sumUp(ctx context.Context, definition domain.Definition, ent
 	if err != nil {
 		return err
 	}
-	c.summary = &summary{asked: asked(entries, earlier), number: 1}
+	c.summary = &summary{asked: asked(entries, earlier, c.request.Summary.Window), number: 1}
 	if earlier != nil {
 		n, _ := strconv.Atoi(string(earlier.Metadata[keySummary])) // what cannot be read counts as one
 		c.summary.number += max(n, 1)
@@ -89,8 +89,8 @@ func (c *modelCall) summedUp(entries []domain.Entry) (within []domain.Entry, ear
 }
 
 // asked is what the user said, word for word: what the earlier summary kept, and
-// what this one hides.
-func asked(entries []domain.Entry, earlier *domain.Message) string {
+// what this one hides. It takes at most 16 KiB, and a quarter of a window that is known.
+func asked(entries []domain.Entry, earlier *domain.Message, window int64) string {
 	var prompts []string
 	if earlier != nil && len(earlier.Parts) > 0 {
 		kept := strings.TrimSuffix(strings.TrimPrefix(earlier.Parts[0].Text, askedOpening), askedClosing)
@@ -106,8 +106,11 @@ func asked(entries []domain.Entry, earlier *domain.Message) string {
 			prompts = append(prompts, text)
 		}
 	}
-	room := 16<<10 - len(askedOpening) - len(askedClosing)
-	return askedOpening + domain.WithoutMiddle(strings.Join(prompts, "\n\n---\n\n"), room) + askedClosing
+	room := int64(16 << 10)
+	if window > 0 {
+		room = min(room, window) // in bytes, of which a token has about four
+	}
+	return askedOpening + domain.WithoutMiddle(strings.Join(prompts, "\n\n---\n\n"), int(room)-len(askedOpening)-len(askedClosing)) + askedClosing
 }
 
 // message is the user's: it tells the model what it cannot see.

@@ -236,3 +236,14 @@ func TestRequestsOfTheWholeConversationGrowAtTheirEnd(t *testing.T) {
 		}
 	})
 }
+
+// TestBlank: what nobody can see is no answer, however many characters it has.
+func TestBlank(t *testing.T) {
+	t.Parallel()
+	for text, blank := range map[string]bool{
+		"": true, "\n\t": true, "\u200b\u2060\ufeff": true, "\u00ad\u200e": true, "\u2800\u3164\u115f": true, "\ufe0f\u034f": true, "\U000e0041": true, "\x00\x1b": true,
+		"\u200bx": false, "0": false, ".": false, "\u00a0é": false, "\U0001f468\u200d": false, "\ufffd": false, "\u0301": false,
+	} {
+		require.Equal(t, blank, domain.UserMessage(text).Blank(), "%+q", text)
+	}
+}

@@ -140,9 +140,11 @@ func (m Message) Equal(other Message) bool {
 // Metadata is what hooks, tools and programs note: JSON values by key.
 type Metadata map[string]json.RawMessage
 
-// Blank reports whether no text of the message can be seen: white space, controls and zero-width characters cannot.
+// Blank reports whether no text of the message can be seen: white space, controls, zero-width characters and fillers cannot.
 func (m Message) Blank() bool {
-	return !strings.ContainsFunc(m.Text(), func(r rune) bool { return !unicode.In(r, unicode.White_Space, unicode.Cc, unicode.Cf) })
+	return !strings.ContainsFunc(m.Text(), func(r rune) bool {
+		return r != '\u2800' && !unicode.In(r, unicode.White_Space, unicode.Cc, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
+	})
 }
 
 // Text returns the text parts of the message, joined.

@@ -65,7 +65,7 @@ func (s *assembly) End() error {
 	}
 	s.over = true
 	s.finish()
-	return nil
+	return s.Broken(string(s.stop.Reason), "", nil)
 }
 
 // Whole reads an answer that came in one piece.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"regexp"
 	"slices"
 
 	"google.golang.org/genai"
@@ -148,24 +147,15 @@ func (s *assembly) take(c candidate, data []byte) error {
 	}
 	s.open = s.open || s.finish != "" && s.Held() != before
 	c.FinishReason = cmp.Or(c.FinishReason, c.ProxysReason)
-	switch word := string(c.FinishReason); {
-	case word == "", word == "FINISH_REASON_UNSPECIFIED":
-	case miswritten.MatchString(word):
-		said := "the model wrote a tool call that the provider could not read (" + word + ")"
-		if c.FinishMessage != "" {
-			said += ": " + domain.Shorten(s.Redact(string(c.FinishMessage)), 600)
-		}
-		return s.Fail(domain.Invalid, domain.CodeMalformed, data, "%s", said)
-	case word == "MISSING_THOUGHT_SIGNATURE":
+	switch word := string(c.FinishReason); word {
+	case "", "FINISH_REASON_UNSPECIFIED":
+	case "MISSING_THOUGHT_SIGNATURE":
 		return s.Fail(domain.Invalid, "", nil, "the provider misses the signature of a thought in the conversation (%s); use another model or a new conversation", word)
 	default:
 		s.finish, s.open = word, false
 	}
-	return s.Broken(string(c.FinishReason), data)
+	return s.Broken(string(c.FinishReason), string(c.FinishMessage), data)
 }
-
-// miswritten finds the finish reasons of an answer in which the model called tools as none can be called.
-var miswritten = regexp.MustCompile(`MALFORMED_|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS`)
 
 // takePart adds a part. Texts that follow on each other and are not signed are one.
 func (s *assembly) takePart(p part, raw json.RawMessage, data []byte) error {

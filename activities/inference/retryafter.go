@@ -23,17 +23,11 @@ func RetryAfter(header http.Header, now time.Time) (delay time.Duration, asked b
 		if !askingFields.MatchString(name) {
 			continue
 		}
-		for _, value := range values {
-			parts := []string{value}
-			if _, date := until(value, now); !date {
-				parts = strings.Split(value, ",")
-			}
-			for _, part := range parts {
-				if one, ok := Delay(part, time.Millisecond); ok && inMillis {
-					exact = append(exact, one)
-				} else if one, ok := wait(part, now); ok && !inMillis {
-					rough = append(rough, one)
-				}
+		for part := range strings.SplitSeq(weekdays.ReplaceAllString(strings.Join(values, ","), ""), ",") {
+			if one, ok := Delay(part, time.Millisecond); ok && inMillis {
+				exact = append(exact, one)
+			} else if one, ok := wait(part, now); ok && !inMillis {
+				rough = append(rough, one)
 			}
 		}
 	}
@@ -48,6 +42,9 @@ func RetryAfter(header http.Header, now time.Time) (delay time.Duration, asked b
 
 // askingFields find, without their dashes, the fields of headers and of errors that ask for a delay.
 var askingFields = regexp.MustCompile(`(?:retryafter(?:seconds)?|retrydelay|resetsinseconds|estimatedtime)$`)
+
+// weekdays are those before a date, whose comma is none of a list.
+var weekdays = regexp.MustCompile(`(?i)\b(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*,`)
 
 // LimitReset is when the rate limits allow more of which nothing is left, as far as the headers of a response tell. Zero:
 // they do not. Responses have such headers whatever became of the request.
@@ -80,18 +77,24 @@ func wait(text string, now time.Time) (time.Duration, bool) {
 	if delay, ok := Delay(text, time.Second); ok {
 		return delay, true
 	}
-	return WaitIn("retry in " + strings.TrimPrefix(strings.TrimSpace(text), "PT"))
+	return WaitIn("retry in "+strings.TrimPrefix(strings.TrimSpace(text), "PT"), now)
 }
 
-// moments are the forms of a moment. One without a zone is UTC.
-var moments = [...]string{time.RFC1123, time.RFC850, time.ANSIC, time.RFC1123Z, "Monday, 02-Jan-06 15:04:05 -0700", time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", time.DateTime}
+// moments are the forms of a moment, with its zone as a number. One without a zone is UTC.
+var moments = [...]string{
+	"2 Jan 2006 15:04:05 -0700", "2-Jan-06 15:04:05 -0700", time.ANSIC, time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "20060102T150405Z07:00", "2006-01-02T15:04:05",
+	"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", time.DateTime, time.DateOnly,
+}
+
+// zones are those that servers name, by their numbers.
+var zones = strings.NewReplacer(" GMT", " +0000", " UTC", " +0000", " UT", " +0000", " EST", " -0500", " EDT", " -0400", " CST", " -0600", " CDT", " -0500", " MST", " -0700", " MDT", " -0600", " PST", " -0800", " PDT", " -0700", " CET", " +0100", " CEST", " +0200")
 
 // until reads a moment in any form: a date, or the seconds or milliseconds since 1970.
 func until(text string, now time.Time) (time.Duration, bool) {
-	text = strings.TrimSpace(text)
+	text = strings.Trim(weekdays.ReplaceAllString(text, ""), ` "`)
 	var at time.Time
 	for _, form := range moments {
-		if one, err := time.Parse(form, text); err == nil {
+		if one, err := time.Parse(form, zones.Replace(text)); err == nil {
 			at = one
 		}
 	}
@@ -110,17 +113,24 @@ func until(text string, now time.Time) (time.Duration, bool) {
 	return min(max(at.Sub(now), 0), maxAsked), true
 }
 
-// asking finds what a message asks to wait, spans the parts of that.
+// asking finds what a message asks to wait, as spans or up to a moment; spans the parts of spans.
 var (
-	asking = regexp.MustCompile(`(?i)\b(?:again|retry|retrying|wait|reset|resets|available)(?: again)?(?: in| after| for| at least| about)* ((?:[0-9]+(?:\.[0-9]+)? ?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)\b?[ ,]*(?:and )?)+)`)
-	spans  = regexp.MustCompile(`(?i)([0-9]+(?:\.[0-9]+)?) ?(milli|ms|s|m|h|d)`)
+	asking = regexp.MustCompile(`(?i)\b(?:again|retry|retrying|retry[_-]?(?:after|delay)|wait|resets?|available|back|back ?off|next request)` +
+		`(?: (?:again|(?:your|the|this) requests?|in|within|after|for|at|until|on|least|about|another|approximately))*[:=]? ?~?` +
+		`(?:(` + span + `(?:[ ,]*(?:and )?` + span + `)*)\b|([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+(?:Z| ?UTC| ?[+-][0-9:]+\b)?))`)
+	spans = regexp.MustCompile(`(?i)([0-9]+(?:\.[0-9]+)?) ?(?:more )?(milli|ms|s|m|h|d)`)
 )
 
+const span = `[0-9]+(?:\.[0-9]+)? ?(?:more )?(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)`
+
 // WaitIn finds the delay that a provider's words ask for, as in "try again in 1m30s".
-func WaitIn(message string) (delay time.Duration, asked bool) {
+func WaitIn(message string, now time.Time) (delay time.Duration, asked bool) {
 	found := asking.FindStringSubmatch(message)
 	if found == nil {
 		return 0, false
+	}
+	if found[2] != "" {
+		return until(found[2], now)
 	}
 	units := map[string]time.Duration{"milli": time.Millisecond, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
 	for _, span := range spans.FindAllStringSubmatch(found[1], -1) {

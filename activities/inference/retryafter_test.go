@@ -20,6 +20,17 @@ func TestRetryAfter(t *testing.T) {
 		asked  bool
 	}{
 		"none":                   {},
+		"a list with dates":      {http.Header{"Retry-After": {"Fri, 02 Jan 2026 03:05:05 GMT, 5"}}, time.Minute, true},
+		"a list with a date":     {http.Header{"Retry-After": {"120, Friday, 02-Jan-26 03:05:05 GMT"}}, 2 * time.Minute, true},
+		"a zone by its name":     {http.Header{"Retry-After": {"Thu, 01 Jan 2026 19:05:05 PST"}}, time.Minute, true},
+		"no day of the week":     {http.Header{"Retry-After": {"2 Jan 2026 03:05:05 UTC"}}, time.Minute, true},
+		"one digit, no space":    {http.Header{"Retry-After": {"Fri,2 Jan 2026 04:05:05 +0100"}}, time.Minute, true},
+		"C's form":               {http.Header{"Retry-After": {"Fri Jan  2 03:05:05 2026"}}, time.Minute, true},
+		"UTC by its name":        {http.Header{"Retry-After": {"2026-01-02 03:05:05 UTC"}}, time.Minute, true},
+		"no seconds":             {http.Header{"Retry-After": {"2026-01-02T03:05Z"}}, 55 * time.Second, true},
+		"ISO 8601, short":        {http.Header{"Retry-After": {"20260102T030505Z"}}, time.Minute, true},
+		"a day alone":            {http.Header{"Retry-After": {"2026-01-03"}}, 20*time.Hour + 55*time.Minute + 55*time.Second, true},
+		"in quotes":              {http.Header{"Retry-After": {`"2026-01-02T03:05:05Z"`}}, time.Minute, true},
 		"seconds":                {http.Header{"Retry-After": {"3"}}, 3 * time.Second, true},
 		"fractions":              {http.Header{"Retry-After": {" 0.25 "}}, 250 * time.Millisecond, true},
 		"milliseconds first":     {http.Header{"Retry-After": {"1"}, "Retry-After-Ms": {"5"}}, 5 * time.Millisecond, true},
@@ -64,6 +75,7 @@ func TestRetryAfter(t *testing.T) {
 
 func TestWaitIn(t *testing.T) {
 	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for message, want := range map[string]time.Duration{
 		"Rate limit reached. Please try again in 2.3s. Visit https://example.com/5s": 2300 * time.Millisecond,
 		"Please retry in 1m30s.":                                   90 * time.Second,
@@ -73,13 +85,28 @@ func TestWaitIn(t *testing.T) {
 		"please wait 2 minutes and 5 seconds":                      125 * time.Second,
 		"Please wait for 1 hour, 2 min before you try again":       62 * time.Minute,
 		"Request was throttled. Expected available in 15 seconds.": 15 * time.Second,
+		"Please wait 5 more seconds":                               5 * time.Second,
+		"Please retry your requests after 20 seconds.":             20 * time.Second,
+		"retry in ~30 seconds":                                     30 * time.Second,
+		"Too many requests, come back in 10 s":                     10 * time.Second,
+		"please send the next request in 15 seconds":               15 * time.Second,
+		"try again within 5 seconds":                               5 * time.Second,
+		"Resource exhausted, retryDelay: 12s":                      12 * time.Second,
+		"back off for 1h30m":                                       90 * time.Minute,
+		"You can try again at 2026-01-02T03:05:05Z":                time.Minute,
+		"The limit resets on 2026-01-02 03:05:05 UTC.":             time.Minute,
+		"available again at 2026-01-02T04:05:05+01:00, not before": time.Minute,
+		"try again with 3 models":                                  0,
+		"wait for 5 more results":                                  0,
+		"retry 3 hosts":                                            0,
+		"use again 4 different":                                    0,
 		"Retry-After: none":                                        0,
 		"try again later":                                          0,
 		"try again in 3":                                           0,
 		"limit of 30 s for 5m models":                              0,
 		"try again in 99999999999999999999 days":                   30 * 24 * time.Hour,
 	} {
-		delay, asked := inference.WaitIn(message)
+		delay, asked := inference.WaitIn(message, now)
 		require.Equal(t, want, delay, message)
 		require.Equal(t, want > 0, asked, message)
 	}

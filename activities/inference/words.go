@@ -43,6 +43,7 @@ var (
 	// inDays: the quota of a day, or money, does not come back while one waits.
 	inDays = Words(`
 		per-?day
+		\b(?:daily|weekly|monthly) [\w ]{0,20}(?:limit|quota)\b
 		prepayment credits`)
 	inMoney = Words(`
 		exceeded your current quota
@@ -50,7 +51,7 @@ var (
 		credit balance
 		spend(?:ing)? limit
 		usage limits
-		run out of credits
+		\b(?:no|out of|not enough) (?:(?:remaining|more|available) )?(?:credits|funds)\b
 		used all available credits
 		budget has been exceeded
 		over budget
@@ -65,7 +66,8 @@ var (
 		authentication_error
 		^(?:error: |(?:http )?401:? )*unauthorized
 		(?:incorrect|invalid) api[ _]key
-		api[ _]key (?:is )?(?:not valid|invalid|expired|not found)
+		\b(?:no|missing) (?:api[ _]key|authorization header)\b
+		api[ _]key (?:is |has )?(?:not valid|invalid|expired|not found)
 		api_key_invalid
 		authorization token is invalid
 		login fail`)
@@ -95,7 +97,9 @@ var (
 		maximum (?:model|prompt) length
 		reduce the length of the
 		model token limit
-		range of input length`)
+		range of input length
+		exceed max message tokens
+		max_tokens must be at least 1, got -[0-9]`)
 	// inSum compares what was sent and the answer together with a bound.
 	inSum = Words(`
 		\b(?:input|prompt)s?(?:\b|_)[^\n]{0,60}(?:\+|\b(?:and|plus)\b)[^\n]{0,30}(?:output|completion|max_|new_)[^\n]{0,60}(?:exceed|must be (?:<|less|at most)|(?:more|greater|larger) than)
@@ -108,7 +112,9 @@ var (
 	inShape = Words(`input should be`)
 	// inTokens compares something that was sent, inPace and inOutput something else.
 	inTokens = Words(`
-		\b(?:(?:input|prompt)s?(?:_tokens)?|conversation|messages|sequence|tokens?)\b[\w ,()\x60/-]{0,60}\b(?:too long|too large|too many tokens|exceed(?:s|ed)?|longer than|more than|less than|configured context)\b`)
+		\b(?:(?:input|prompt)s?(?:_tokens)?|conversation|messages|sequence|tokens?)\b[\w ,()\x60/-]{0,60}\b(?:too long|too large|too many tokens|exceed(?:s|ed)?|longer than|more than|less than|configured context|only supports up to)\b
+		\b(?:too many|at most [0-9,]+) (?:input|prompt) tokens\b
+		\b[0-9][0-9,]* tokens\b[^.\n]{0,40}\b(?:limit|maximum) is [0-9]`)
 	inPace = Words(`
 		per (?:second|min|hour|day)
 		\brate\b
@@ -132,11 +138,12 @@ var (
 		content_policy_violation
 		responsibleaipolicyviolation
 		data_?inspection_?failed
-		content management policy
+		content m(?:anagement policy|oderation)
 		content filter
 		flagged by moderation
 		requires moderation
 		(?:inappropriate|sensitive) content
+		敏感内容
 		content exists risk
 		high risk
 		violates usage
@@ -154,11 +161,13 @@ var (
 		tool call validation failed
 		which was not in request.tools
 		error parsing tool call
-		failed to parse (?:tool call|input at pos)
+		failed to parse input at pos
+		(?:failed|unable) to (?:parse|generate|produce) (?:(?:an?|the|valid) )*(?:tool|function)[ _]call
 		failed to call a function
+		tool error: no function
 		invalid sequence as part of tooluse
 		parameters for tool.*did not match schema
-		model(?:'s output)? (?:produced|generated|wrote|could not be parsed).*(?:tool|function)
+		model(?:'s output)? (?:produced|generated|wrote|called|(?:tried|attempted) to call|did not (?:produce|generate|output|write)|could not be parsed).*(?:tool|function)
 		xml syntax error
 		while expecting start token`)
 

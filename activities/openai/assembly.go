@@ -10,6 +10,7 @@ import (
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
+	"everstep/domain"
 )
 
 // statusIncomplete is what has become of a response, or an item, that was cut.
@@ -232,7 +233,7 @@ func (s *assembly) lost(status string) string {
 func (s *assembly) final(output []json.RawMessage) (items []item) {
 	if len(output) == 0 {
 		slices.SortStableFunc(s.done, func(a, b item) int { return cmp.Compare(a.at, b.at) })
-		return s.done
+		items = s.done
 	}
 	for _, raw := range output {
 		i := read(raw)
@@ -242,12 +243,14 @@ func (s *assembly) final(output []json.RawMessage) (items []item) {
 			}
 			i.Arguments = cmp.Or(i.Arguments, s.done[k].Arguments)
 		}
+		items = append(items, i)
+	}
+	for k, i := range items {
 		for _, call := range s.Calls() {
 			if i.Type == itemCall && i.Arguments == "" && call.ID != "" && call.ID == string(i.CallID) {
-				i.Arguments = wire.Text(call.Arguments)
+				items[k].Arguments = wire.Text(call.Arguments)
 			}
 		}
-		items = append(items, i)
 	}
 	return items
 }
@@ -264,7 +267,7 @@ func (s *assembly) Answer() inference.Answer {
 	refused, cut := s.write()
 	word := "stop"
 	switch {
-	case s.reason == "content_filter":
+	case s.FinishReason(s.reason, refused) == domain.FinishContentFilter:
 		word = s.reason
 	case cut, s.status == statusIncomplete:
 		word = "length"

@@ -174,7 +174,7 @@ func (s *assembly) take(piece reply, whole bool, data []byte) error {
 			s.finish, s.open = string(c.FinishReason), false
 		}
 	}
-	return s.Broken(s.finish, data)
+	return s.Broken(s.finish, "", data)
 }
 
 // counts reports whether a choice is the one that is read.

@@ -98,7 +98,7 @@ func (c *Client) Infer(ctx context.Context, call inference.Call, emit func(infer
 func sendable(messages []domain.Message) ([]domain.Message, error) {
 	messages = slices.Clone(messages)
 	return messages, Each("message", messages, func(i int, m domain.Message) error {
-		if m.ToolResult != nil && strings.TrimSpace(m.ToolResult.Content) == "" {
+		if m.ToolResult != nil && domain.UserMessage(m.ToolResult.Content).Blank() {
 			messages[i].ToolResult = new(*m.ToolResult)
 			messages[i].ToolResult.Content = "(no output)"
 		}

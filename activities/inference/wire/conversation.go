@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -108,16 +107,39 @@ func ToolName(name string, most int, also string) string {
 }
 
 // Arguments are a call's as they are sent back: an object, which APIs insist on, or one that shows
-// under a key what is none.
+// under a key what is none, or is nested deeper than servers read.
 func Arguments(text, key string) json.RawMessage {
 	trimmed := strings.TrimSpace(text)
 	switch {
 	case trimmed == "":
 		return json.RawMessage("{}")
-	case strings.HasPrefix(trimmed, "{") && json.Valid([]byte(trimmed)):
+	case trimmed[0] == '{' && json.Valid([]byte(text)) && depth(text) <= maxDepth:
 		return json.RawMessage(text)
 	}
 	return JSON(map[string]string{key: text})
+}
+
+// maxDepth is how deep arguments are nested that all servers read: Google's take a hundred levels, and count two for a list.
+const maxDepth = 40
+
+// depth is how deep some JSON is nested.
+func depth[T string | json.RawMessage](data T) (deepest int) {
+	level, quoted := 0, false
+	for i := 0; i < len(data); i++ {
+		switch b := data[i]; {
+		case quoted && b == '\\':
+			i++
+		case b == '"':
+			quoted = !quoted
+		case quoted:
+		case b == '{', b == '[':
+			level++
+			deepest = max(deepest, level)
+		case b == '}', b == ']':
+			level--
+		}
+	}
+	return deepest
 }
 
 // GoOn is what the user says where an API wants a turn of the user and there is none.
@@ -200,11 +222,7 @@ func JSON(value any) []byte {
 func Each[T any](what string, list []T, write func(int, T) error) error {
 	for i, one := range list {
 		if err := write(i, one); err != nil {
-			kind := domain.Invalid
-			if typed, ok := errors.AsType[*domain.Error](err); ok {
-				kind = typed.Kind
-			}
-			return domain.Errorf(kind, "%s %d: %s", what, i, err)
+			return domain.Invalidf("%s %d: %s", what, i, err)
 		}
 	}
 	return nil

@@ -30,6 +30,24 @@ func TestToolName(t *testing.T) {
 	require.Equal(t, "a.b:c_", wire.ToolName("a.b:c ", 64, ".:"))
 }
 
+// TestArguments: what goes back is an object of JSON that every server reads, and says what the model wrote.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	nested := func(levels int) string {
+		return `{"a":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + "}"
+	}
+	shown := func(text string) string { return string(wire.JSON(map[string]string{"none": text})) }
+	quoted := `{"a":"` + strings.Repeat(`[{\"`, 50) + `"}`
+	for text, want := range map[string]string{
+		"": "{}", " \n": "{}", "\u00a0": "{}", "{}": "{}", " {\"a\":1}\n": " {\"a\":1}\n", `{"a":1,"a":2}`: `{"a":1,"a":2}`,
+		"null": shown("null"), "[1]": shown("[1]"), "\v{}": shown("\v{}"), "{}\u0085": shown("{}\u0085"), `{"a":1`: shown(`{"a":1`), "{}{}": shown("{}{}"),
+		nested(40): nested(40), nested(41): shown(nested(41)), nested(9_995): shown(nested(9_995)), nested(11_000): shown(nested(11_000)), quoted: quoted,
+		"{" + strings.Repeat(`"a":[1],`, 50) + `"b":2}`: "{" + strings.Repeat(`"a":[1],`, 50) + `"b":2}`,
+	} {
+		require.Equal(t, want, string(wire.Arguments(text, "none")), "%.40q", text)
+	}
+}
+
 func TestParameters(t *testing.T) {
 	t.Parallel()
 	for schema, want := range map[string]string{

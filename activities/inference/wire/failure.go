@@ -102,6 +102,9 @@ func (a *Attempt) rejected(response *http.Response, sent []byte) error {
 	// What was read before a failure still tells more than nothing.
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxErrorBody))
 	r := ParseRejection(body)
+	if r.Message+r.Code == "" && json.Valid(body) && Present(body) {
+		r.Message = words(string(body)) // it has a form that is not known
+	}
 	r.Status, r.ShouldRetry = status, response.Header.Get("X-Should-Retry")
 	if delay, asked := inference.RetryAfter(response.Header, time.Now()); asked {
 		r.RetryAfter, r.Asked = delay, true
@@ -140,8 +143,8 @@ func ParseRejection(body []byte) inference.Rejection {
 	var text string
 	switch {
 	case !json.Valid(body):
-		if bytes.HasPrefix(body, []byte("<")) || bytes.HasPrefix(body, []byte("{")) {
-			body = nil // a page, or what was cut
+		if bytes.HasPrefix(body, []byte("<")) || bytes.HasPrefix(body, []byte("{")) && !bytes.HasPrefix(body, []byte("{'")) {
+			body = nil // a page, or JSON that was cut
 		}
 		return inference.Rejection{Message: words(string(bytes.ToValidUTF8(body, nil)))}
 	case json.Unmarshal(body, &text) == nil && text != "":
@@ -170,7 +173,7 @@ func ParseRejection(body []byte) inference.Rejection {
 		}
 	}
 	if r.RetryAfter, r.Asked = inference.RetryAfter(all, time.Now()); !r.Asked {
-		if r.RetryAfter, r.Asked = inference.WaitIn(r.Message + " " + r.Hint); !r.Asked {
+		if r.RetryAfter, r.Asked = inference.WaitIn(r.Message+" "+r.Hint, time.Now()); !r.Asked {
 			r.RetryAfter = inference.LimitReset(all, time.Now())
 		}
 	}
@@ -293,7 +296,7 @@ const maxWords = 8 << 10
 // last byte of a group, and a text without an object is none of the request's messages. What pydantic repeats stands between two of its own
 // words, and other values go up to the end of their line.
 var (
-	requoted  = regexp.MustCompile(`,? ?['"]?\b(?:((?:input|inputs|prompt)['"]: ?[\w.]*[\[{('"]|(?:messages|contents)['"]: ?\{)|(?:messages|contents)['"]: ?(?:([\[(])\s*[^\s'"]|(['"])[\[(]?\s*\{))`)
+	requoted  = regexp.MustCompile(`,? ?['"]?\b(?:((?:input|inputs|prompt)['"]: ?[\w.]*[\[{('"]|role['"]: ?['"]\w+['"], ?['"]content['"]: ?[\[{('"]|(?:messages|contents)['"]: ?\{)|(?:messages|contents)['"]: ?(?:([\[(])\s*[^\s'"]|(['"])[\[(]?\s*\{))`)
 	validated = regexp.MustCompile(`, ?input_value=(?:.*, input_type=\w+|.*)|, ?['"]?input['"]: ?(?:\w+=|[A-Za-z]\w* |[^\s\w\[{('"-]).*`)
 )
 

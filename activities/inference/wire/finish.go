@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"slices"
+	"regexp"
 	"strings"
 
 	"everstep/domain"
@@ -10,38 +10,50 @@ import (
 // Unnamed is the finish word of an answer in one piece whose server gave none.
 const Unnamed = "none"
 
-// finishWords are those by which APIs say why a model stopped, in lower case.
-var finishWords = map[domain.FinishReason]string{
-	domain.FinishStop:   "stop tool_calls tool_call function_call tool_use eos eos_token stop_token end_turn stop_sequence complete completed end done " + Unnamed,
-	domain.FinishLength: "length max_tokens max_output_tokens max_new_tokens model_length token_limit error_limit continuation",
-	domain.FinishContentFilter: "content_filter content_filtered guardrail_intervened error_toxic model_armor sensitive safety recitation blocklist prohibited_content spii image_safety image_prohibited_content " +
-		"image_recitation",
-	domain.FinishRefusal: "refusal",
+// finishWords find those by which APIs say why a model stopped, in small letters and without what stands between their parts.
+var finishWords = map[domain.FinishReason]*regexp.Regexp{
+	domain.FinishStop:          regexp.MustCompile(`^(?:stop|toolcalls?|functioncall|tooluse|eos(?:token)?|stoptoken|endturn|stopsequence|completed?|end|done|normal|` + Unnamed + `)$`),
+	domain.FinishLength:        regexp.MustCompile(`^(?:length|max(?:output|new)?tokens|m(?:odel|ax)length|tokenlimit|errorlimit|continuation|truncated)$`),
+	domain.FinishContentFilter: regexp.MustCompile(`filter|guardrail|toxic|armor|sensitive|safety|recitation|block|prohibited|spii|moderat|flagged`),
+	domain.FinishRefusal:       regexp.MustCompile(`^refusal$`),
 }
 
-// Broken is the error of an answer that ended with a word for its having failed, with what came; nil where the word is another.
-func (a *Attempt) Broken(word string, body []byte) error {
-	word = strings.ToLower(word)
+// The words for an answer that failed, in which the model called tools as none can be called, or that had no room.
+var (
+	failing    = regexp.MustCompile(`(?i)error|fail|abort|cancel|time_?out|exception|overload|insufficient_`)
+	miswritten = regexp.MustCompile(`(?i)malformed_|unexpected_tool_call|too_many_tool_calls`)
+	roomless   = regexp.MustCompile(`(?i)context_?(?:window|length)`)
+)
+
+// Broken is the error of an answer that ended with a word for its having failed, with what the API says beside it and what
+// came; nil where the word is another.
+func (a *Attempt) Broken(word, message string, body []byte) error {
 	switch {
-	case word == "": // as each piece but the last has it
-	case slices.Contains(strings.Fields("error network_error abort aborted cancelled timeout insufficient_system_resource"), word):
+	case miswritten.MatchString(word):
+		said := a.Redact(strings.TrimSuffix("("+word+"): "+message, ": "))
+		return a.Fail(domain.Invalid, domain.CodeMalformed, body, "the model wrote a tool call that the provider could not read %s", domain.Shorten(said, 600))
+	case failing.MatchString(word) && finishOf(word) == domain.FinishOther:
 		return a.Inner(body)
-	case strings.Contains(word, "malformed_"):
-		return a.Inner([]byte(`{"code":"malformed_function_call"}`))
 	}
 	return nil
+}
+
+// finishOf is what a word alone says.
+func finishOf(word string) domain.FinishReason {
+	word, _, _ = strings.Cut(strings.ToLower(word), ":")
+	word = strings.NewReplacer("_", "", "-", "", " ", "").Replace(word)
+	for reason, words := range finishWords {
+		if words.MatchString(word) {
+			return reason
+		}
+	}
+	return domain.FinishOther
 }
 
 // FinishReason reads the API's word for why the model stopped. Where the word is that it merely ended, or is not known, what
 // the answer holds decides: calls, the last of which the token limit may have cut, or a refusal in words.
 func (a *Attempt) FinishReason(word string, refused bool) domain.FinishReason {
-	word, _, _ = strings.Cut(strings.ToLower(word), ":")
-	reason := domain.FinishOther
-	for known, words := range finishWords {
-		if slices.Contains(strings.Fields(words), word) {
-			reason = known
-		}
-	}
+	reason := finishOf(word)
 	ended := reason == domain.FinishStop
 	switch {
 	case !ended && reason != domain.FinishOther:

@@ -74,7 +74,7 @@ func (a *Attempt) read(response *http.Response, d Decoder) error {
 	if err == nil && a.returns > 0 && a.returns >= len(a.ids)-1 {
 		return a.Mixed("it goes on under another id", nil)
 	}
-	if err == nil && strings.EqualFold(d.Finish(), "model_context_window_exceeded") {
+	if err == nil && roomless.MatchString(d.Finish()) {
 		// What came of it is no answer, and the same conversation would end the same.
 		return a.Fail(domain.TooLarge, domain.CodeContextOverflow, nil, "the answer was cut off where the conversation exceeds the context of model %s", a.call.Config.Model)
 	}

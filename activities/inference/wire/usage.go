@@ -17,7 +17,7 @@ type Usage map[string]int64
 var countNames = map[string]string{
 	"input":   "inputtokens inputtokencount prompttokencount tokensevaluated promptevalcount prefilltokens",
 	"prompt":  "prompttokens",
-	"fresh":   "promptn",
+	"fresh":   "promptn promptcachemisstokens",
 	"output":  "outputtokens completiontokens outputtokencount candidatestokencount tokenspredicted evalcount generatedtokens generatedtokencount predictedn",
 	"cached":  "cachedtokens promptcachehittokens cachereadinputtokens cachedcontenttokencount cachen",
 	"written": "cachewritetokens cachecreationinputtokens",
