@@ -72,7 +72,7 @@ func sumsOf(steps []ExplainStep) (t ExplainTotals, w ExplainWaste) {
 	denied := func(w domain.Wait) bool { return w.Verdict() == domain.WasDenied } // that is no fault of the agent
 	failed := func(t ExplainTool) bool { return t.Error != nil && !slices.ContainsFunc(t.Waits, denied) }
 	for _, s := range steps {
-		if !s.InProgress {
+		if !s.InProgress && !s.uncounted {
 			t.Steps++
 		}
 		t.Usage, t.CostNanoUSD, t.ToolCalls = t.Usage.Add(s.Usage), addCost(t.CostNanoUSD, s.CostNanoUSD), domain.AddCost(t.ToolCalls, s.toolCalls)

@@ -101,7 +101,8 @@ func (r Result) explained(e explanation) Result {
 		r.End = *e.asked.Ended
 		return r
 	}
-	r.Source, r.Answer, r.Outcome.Steps, r.Outcome.EffectCounts = contract.FromHistory, e.state.Answer(), e.asked.Steps, e.state.Effects()
+	r.Source, r.Answer, r.Outcome = contract.FromHistory, e.state.Answer(), e.asked.Outcome
+	r.Outcome.EffectCounts = e.state.Effects()
 	r.Outcome.Unknown = r.Outcome.Unknown || len(e.Head.Children) > 0
 	if strings.TrimSpace(r.Answer) == "" {
 		r.SaidLast = e.state.SaidLast()

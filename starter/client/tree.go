@@ -341,7 +341,7 @@ type TreeStep struct {
 
 // TreeSteps yields the agents of a tree with their completed steps, and after each step those that it has started. Of
 // what can no longer be read it yields an error of class Gone that says which, and goes on; any other error ends it. It
-// needs a worker, but for what the records tell.
+// needs no worker.
 func (c *Client) TreeSteps(ctx context.Context, id string, number int) iter.Seq2[TreeStep, error] {
 	return func(yield func(TreeStep, error) bool) {
 		tree, err := c.Tree(ctx, id, number)
