@@ -1,17 +1,17 @@
 package workflows
 
 import (
+	"cmp"
+
 	"everstep/domain"
 	"everstep/domain/contract"
 	"everstep/domain/conversation"
 	"everstep/workflows/internal/mailbox"
 )
 
-// checkRewind refuses what is no step of this session's past, and what an execution could not begin with.
+// checkRewind refuses what is no step of this session's past, and what an execution could not begin with. A suspended session is
+// moved, as by a clear, and begins none.
 func (c *commands) checkRewind(r contract.RewindRequest) error {
-	if err := c.notSuspended("rewind"); err != nil {
-		return err
-	}
 	count := c.agent.state.ExecutionCount
 	switch {
 	case r.Number < 1 || r.Number > count || r.Origin.ExecutionID != c.session.in.AgentID.Execution(c.session.info.FirstRunID, r.Number):
@@ -24,7 +24,7 @@ func (c *commands) checkRewind(r contract.RewindRequest) error {
 	if err := c.talk.CheckRewind(r, c.stored); err != nil || r.Prompt == "" {
 		return err
 	}
-	return c.checkBeginning(r.Message())
+	return cmp.Or(c.notSuspended("rewind"), c.checkBeginning(r.Message()))
 }
 
 // stored reports whether storage has all messages from an index on that have left memory.

@@ -188,7 +188,8 @@ func rewoundText(v account.Status) string {
 	if from == nil {
 		return ""
 	}
-	return fmt.Sprintf("after step %d of execution %s, to which it was rewound: the next message goes on from there", from.Step, executionWords(v.RewoundToNumber(), from.ExecutionID))
+	return fmt.Sprintf("after step %d of execution %s, to which it was rewound", from.Step, executionWords(v.RewoundToNumber(), from.ExecutionID)) +
+		where(v.Heeds(), ": the next message goes on from there")
 }
 
 func usageText(u domain.Usage) string {

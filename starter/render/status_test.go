@@ -174,13 +174,15 @@ func TestStatusAdvisesWhatIsTaken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := account.Status{
-				Head:      account.Head{Name: c.named, Open: c.open},
+				Head:      account.Head{Name: c.named, Open: c.open, Position: account.Position{From: &domain.Origin{}}},
 				Execution: account.Execution{Outcome: contract.Outcome{Status: c.status}},
 				Server:    account.Server{Source: c.source, Ended: c.ended},
 			}
 			v.Waits, v.AlwaysAllowed = []domain.Wait{{Kind: domain.WaitOutcome, Tool: "pay"}}, []domain.StandingApproval{{Tool: "pay"}}
 			text := StatusText(noTheme(), "notes", v, testNow)
 			require.Contains(t, text, "whether pay took effect")
+			require.Contains(t, text, "to which it was rewound")
+			require.Equal(t, c.status == domain.StatusInProgress || c.open, strings.Contains(text, "the next message goes on from there"))
 			require.Equal(t, c.resolve, strings.Contains(text, "resolve notes 00000000"))
 			require.Equal(t, c.revokes, strings.Contains(text, "revoke notes 00000000"))
 		})
