@@ -46,7 +46,7 @@ func TestExplainTextOfARunningOne(t *testing.T) {
 			Text: "step 1: waiting for the model", Since: new(testNow.Add(-4 * time.Second)), Paused: true,
 		},
 		Signals: []client.ExplainSignal{{StopSignal: domain.StopSignal{Reason: domain.UserRequested, Source: "user", Message: "enough"}, Fate: client.SignalPending}},
-		Steps:   []client.ExplainStep{{Number: 1, InProgress: true, Tools: []client.ExplainTool{
+		Steps: []client.ExplainStep{{Number: 1, InProgress: true, Tools: []client.ExplainTool{
 			{Tool: "work", Outcome: domain.ToolRunning, Attempts: 1}, {Tool: "pay", Outcome: domain.ToolNotRun, Waits: []domain.Wait{{Kind: domain.WaitApproval, Since: testNow}}},
 		}}},
 	}
