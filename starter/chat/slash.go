@@ -111,7 +111,7 @@ func (m *Model) showCost() {
 		return
 	}
 	own := v.Ledger.Own()
-	text := fmt.Sprintf("turn %d: %s, %s", v.Number, render.Counted(v.Steps, "step"), render.Used(v.Usage, v.Cost()))
+	text := fmt.Sprintf("turn %d: %s, %s", v.Number, render.Counted(v.Steps, "step"), render.Used(", ", v.Usage, v.Cost()))
 	m.note(text + render.Within("; limits: ", render.Budget(own.Limit, own.Left), "") + render.Within("; the session: ", render.SessionBudget(v.Ledger), ""))
 }
 

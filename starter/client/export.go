@@ -55,11 +55,8 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 			case err == nil:
 				r = told
 			case recorded:
-			case errors.Is(err, record.ErrNone) && (past.Code == domain.CodeTerminated || past.Code == domain.CodeTimedOut):
-				x.Gone = append(x.Gone, gone("execution %d of %s was ended by the server, and has no record; its steps and messages can be read", past.Number, id).Error())
-				continue
 			case errors.Is(err, record.ErrNone):
-				x.Gone = append(x.Gone, gone("execution %d of %s has ended, and nobody can tell its steps any more", past.Number, id).Error())
+				x.Gone = append(x.Gone, gone("execution %d of %s has no record, and none can be made of what is left of it", past.Number, id).Error())
 				continue
 			default:
 				return x, err

@@ -288,11 +288,11 @@ func (t *Tree) reckon() {
 	if one := t.startedChild; one != nil && one.ended != nil && (!one.ended.Unstarted || t.RunID == "") {
 		t.ended(*one)
 	}
-	counted, known := t.Total, true
+	counted, known, estimated := t.Total, true, t.Total.Usage.Estimated || t.estimated
 	var below TreeUse
 	for i := range t.Children {
 		total := t.Children[i].Total
-		known = known && total.CostNanoUSD != nil
+		known, estimated = known && total.CostNanoUSD != nil, estimated || total.Usage.Estimated
 		if ended := t.Children[i].startedChild.ended; ended != nil && !ended.Unstarted { // this agent has counted it
 			below.Usage, below.cost = below.Usage.Add(total.Usage), domain.AddCost(below.cost, total.cost)
 		} else {
@@ -301,7 +301,7 @@ func (t *Tree) reckon() {
 	}
 	t.Own = counted.less(below, t.Priced)
 	t.Own.Usage.Estimated = t.Own.Usage.Estimated || t.estimated
-	if !known {
+	if t.Total.Usage.Estimated = estimated || t.Own.Usage.Estimated; !known {
 		t.Total.CostNanoUSD = nil
 	}
 }

@@ -70,9 +70,9 @@ func paidWords(nano *int64, u domain.Usage) string {
 	return where(nano == nil || *nano != 0, where(u.Estimated && nano != nil, "~")+costWords(nano))
 }
 
-// Used is what was used, and what that has cost.
-func Used(u domain.Usage, nano *int64) string {
-	return Joined(", ", tokens(u), where(nano == nil, "cost ")+paidWords(nano, u))
+// Used is what was used, and what that has cost, with what stands between the two.
+func Used(between string, u domain.Usage, nano *int64) string {
+	return Joined(between, tokens(u), where(nano == nil, "cost ")+paidWords(nano, u))
 }
 
 func limitNumber(a domain.Amount) string {

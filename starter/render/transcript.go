@@ -24,10 +24,10 @@ func Step(s domain.StepExecution, priced bool) StepLine {
 // Text is the step in one line.
 func (s StepLine) Text(t Theme) string {
 	finish, _ := s.Step.FinishReason()
-	cost, text := s.CostNanoUSD, OneLine(s.Step.Text())
+	text := OneLine(s.Step.Text())
 	parts := []string{
 		fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), Duration(s.Duration())),
-		tokens(s.Usage()), where(cost == nil, "cost ") + paidWords(cost, s.Usage()),
+		Used("  ", s.Usage(), s.CostNanoUSD),
 		where(s.Step.Tries > 1, fmt.Sprintf("%d tries", s.Step.Tries)), string(finish), where(s.Step.Interrupted, t.Warn("interrupted")),
 	}
 	for _, call := range s.Step.ToolExecutions {
