@@ -12,7 +12,7 @@ const maxExplainedArguments = 500
 
 // step is what a step itself tells. Without a price its cost is unknown.
 func (e *explanation) step(s domain.StepExecution) ExplainStep {
-	step, priced := s.Step, e.priced()
+	step, priced := s.Step, e.asked.Priced
 	told := ExplainStep{
 		Number: step.Number, StepID: step.ID, Type: new(step.Type()), Interrupted: step.Interrupted,
 		StartedAt: orNull(s.StartedAt), Milliseconds: between(s.StartedAt, s.CompletedAt),

@@ -85,9 +85,6 @@ func (e *explanation) cut() bool {
 	return byServer && !e.older && !e.state.Status().Terminal()
 }
 
-// priced reports whether it is known what its tokens cost.
-func (e *explanation) priced() bool { return e.asked.Priced || e.asked.CostNanoUSD > 0 }
-
 // steps are those that have ended, and the one in progress.
 func (e *explanation) steps() []ExplainStep {
 	completed := e.StepExecutions()

@@ -232,6 +232,5 @@ func (c *Client) Priced(ctx context.Context, id string, number int) (bool, error
 	if err != nil || len(all.Executions) == 0 {
 		return false, err
 	}
-	x := all.Executions[0]
-	return x.Priced || x.CostNanoUSD > 0, nil
+	return all.Executions[0].Priced, nil
 }
