@@ -50,7 +50,9 @@ func (p *program) showWaiting(ctx context.Context, s *local.Stack, id string) er
 		if err != nil {
 			return err
 		}
-		rules = render.StandingApprovals(id, status.AlwaysAllowed)
+		if status.Heeds() { // else they let nothing run any more
+			rules = render.StandingApprovals(id, status.AlwaysAllowed)
+		}
 	}
 	if len(all) == 0 {
 		p.say("nothing waits for a person")

@@ -30,8 +30,9 @@ conversation stays as it is now: calls of unknown outcome, standing approvals,
 notes, trusted values, the model. All stays readable; messages marks what was
 taken back, from the records too (starter help operations).
 
-It is refused while an execution is in progress, and needs a server that is up and
-a worker. An agent without a name is not rewound: fork it.`,
+It is refused while an execution is in progress, with a prompt also while the
+session is suspended, and needs a server that is up and a worker. An agent without
+a name is not rewound: fork it.`,
 		`  starter rewind notes --to 2
   starter rewind notes --to 2 --step 3 "Try it in another way"
   starter rewind notes --to 4f1d --step 0 --wait "Another question"`, nil)

@@ -157,7 +157,9 @@ func TestWhatNoSessionIsRewoundTo(t *testing.T) {
 		refused[c.says] = rewinds(t, env, 2*time.Hour+time.Duration(i)*time.Minute, c.says, 1, 1, c.change)
 	}
 	updates(env, 3*time.Hour, contract.UpdateSuspend, "u1", contract.SuspendRequest{})
-	refused["suspended"] = rewinds(t, env, 4*time.Hour, "u2", 1, 1, thenSaying("on"))
+	refused["suspended"] = rewinds(t, env, 4*time.Hour, "u2", 1, 1, func(r *contract.RewindRequest) { r.Prompt = "on" })
+	back := rewinds(t, env, 4*time.Hour+time.Minute, "u4", 1, 1) // without a prompt nothing begins, and it can be undone
+	undone := rewinds(t, env, 4*time.Hour+2*time.Minute, "u5", 1, 2)
 	updates(env, 5*time.Hour, contract.UpdateUnsuspend, "u3", contract.UnsuspendRequest{})
 	prompts(env, 6*time.Hour, "on")
 	closes(env, 7*time.Hour)
@@ -167,6 +169,7 @@ func TestWhatNoSessionIsRewoundTo(t *testing.T) {
 	for says, v := range refused {
 		v.refused(t, says)
 	}
+	require.Equal(t, []error{nil, nil}, []error{back.rejected, undone.rejected})
 	require.Equal(t, domain.Edits{}, w.asked[2].Edits)
 	require.Empty(t, w.asked[2].Origins)
 }

@@ -42,6 +42,14 @@ func (s Status) Failure() *domain.Error {
 	return s.Ended.Error
 }
 
+// Heeds reports whether there is a workflow that takes what people say: an execution is in progress, or the session is open.
+func (s Status) Heeds() bool { return s.Open || !s.Status.Terminal() }
+
+// Resolves reports whether another workflow would resolve a call of an agent that has ended by itself, and has no name.
+func (s Status) Resolves(w domain.Wait) bool {
+	return w.Kind.Rule().Outlasts && s.Name == "" && s.Server.Source != contract.FromRecords && s.Server.Ended == ""
+}
+
 // Own is what bounds the newest execution, or nothing where nobody tells it.
 func (l Ledger) Own() Holder {
 	if l.Execution == nil {

@@ -110,11 +110,8 @@ func (m *Model) showCost() {
 		m.note("nothing was used yet")
 		return
 	}
-	cost, own := "cost unknown", v.Ledger.Own()
-	if known := v.Cost(); known != nil {
-		cost = "$" + domain.USD(*known)
-	}
-	text := fmt.Sprintf("turn %d: %s, %s, %s", v.Number, render.Counted(v.Steps, "step"), render.Counted(v.Usage.TotalTokens(), "token"), cost)
+	own := v.Ledger.Own()
+	text := fmt.Sprintf("turn %d: %s, %s", v.Number, render.Counted(v.Steps, "step"), render.Used(", ", v.Usage, v.Cost()))
 	m.note(text + render.Within("; limits: ", render.Budget(own.Limit, own.Left), "") + render.Within("; the session: ", render.SessionBudget(v.Ledger), ""))
 }
 

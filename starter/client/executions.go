@@ -17,19 +17,18 @@ type Ending struct {
 	Code       domain.Code            `json:"code,omitzero"`
 	// SessionLimit says that it was a limit of the session's budget which ended it.
 	SessionLimit bool `json:"session_limit,omitzero"`
-	// Steps, TotalTokens and CostNanoUSD are what it took, until now where it is in progress: nil where the server ended it;
-	// CostNanoUSD also where nobody knows what its model costs.
+	// Steps, TotalTokens and CostNanoUSD are what it took, until now where it is in progress: in a list nil where the server ended
+	// it; CostNanoUSD also where nobody knows what its model costs.
 	Steps       *int   `json:"step_count"`
 	TotalTokens *int64 `json:"total_tokens"`
 	CostNanoUSD *int64 `json:"cost_nano_usd"`
 }
 
 func endingOf(o contract.Outcome) Ending {
-	e := Ending{Status: o.Status, StopReason: o.StopReason, Code: o.Code, SessionLimit: o.SessionLimit}
-	if byServer := o.Code == domain.CodeTerminated || o.Code == domain.CodeTimedOut; !byServer {
-		e.Steps, e.TotalTokens, e.CostNanoUSD = &o.Steps, new(o.Usage.TotalTokens()), o.Cost()
+	return Ending{
+		Status: o.Status, StopReason: o.StopReason, Code: o.Code, SessionLimit: o.SessionLimit,
+		Steps: &o.Steps, TotalTokens: new(o.Usage.TotalTokens()), CostNanoUSD: o.Cost(),
 	}
-	return e
 }
 
 // A Past is one execution of an agent, as its history tells of it.
@@ -72,8 +71,6 @@ func (c *Client) Executions(ctx context.Context, id string) iter.Seq2[Past, erro
 			}
 			if e.Status.Terminal() {
 				past[i].EndedAt = e.CompletedAt
-			} else {
-				past[i].Steps = &e.Steps
 			}
 			past[i].markTaken(position.Edits, e.MessagesFrom, e.MessagesTo)
 			if i == len(past)-1 {

@@ -259,13 +259,15 @@ func TestExplainAStepThatWasCutOff(t *testing.T) {
 	step.Usage, step.ToolExecutions = usage(10, 1), []domain.ToolExecution{
 		readCall(1, 0, "a", "b"), {ID: nth(1).Step(1).Tool(1), Call: domain.ToolCall{Name: "later"}},
 		domain.ToolExecution{ID: nth(1).Step(1).Tool(2), Call: domain.ToolCall{Name: "waits"}}.WithWait(domain.Wait{Kind: domain.WaitApproval, Tool: "waits", Since: now}),
+		{ID: nth(1).Step(1).Tool(3), Call: domain.ToolCall{Name: "runs"}, StartedAt: now},
 	}
 	s = must(s.WithCurrentStep(step, now))
 	v := explained(t, accountOf(s, nil))
 	require.True(t, v.Steps[0].InProgress)
 	require.Nil(t, v.Steps[0].Type)
-	require.Len(t, v.Steps[0].Tools, 2, "the second call has not begun, and nobody was asked about it")
+	require.Len(t, v.Steps[0].Tools, 3, "the second call has not begun, and nobody was asked about it")
 	require.Equal(t, domain.WaitApproval, v.Steps[0].Tools[1].Waits[0].Kind)
+	require.Equal(t, domain.ToolRunning, v.Steps[0].Tools[2].Outcome)
 	require.Equal(t, int64(11), v.Totals.Usage.TotalTokens())
 
 	run := newRun("run-1", nil)
@@ -277,6 +279,8 @@ func TestExplainAStepThatWasCutOff(t *testing.T) {
 	require.Equal(t, domain.CodeTerminated, v.Ending.Error.Code)
 	require.Contains(t, v.Ending.Summary, "an operator terminated the workflow")
 	require.Equal(t, []bool{true, false}, []bool{v.Steps[0].Interrupted, v.Steps[0].InProgress})
+	require.Equal(t, domain.ToolUnknown, v.Steps[0].Tools[3].Outcome, "nothing runs any more")
+	require.Equal(t, v.Reported.Steps, v.Totals.Steps, "a step that was cut off is counted by nobody")
 	for _, advice := range v.Advice {
 		require.Empty(t, advice.Command, "nothing can go on from it")
 	}
@@ -284,6 +288,7 @@ func TestExplainAStepThatWasCutOff(t *testing.T) {
 	r := Result{Outcome: e.asked.Outcome}.explained(e)
 	require.Contains(t, r.Answer+r.SaidLast, "found it")
 	require.Equal(t, domain.CodeTerminated, r.Error.Code)
+	require.Equal(t, int64(11), r.Outcome.Usage.TotalTokens())
 	require.True(t, r.Outcome.Unknown, "nobody knows what the sub-agent has done")
 }
 

@@ -276,7 +276,7 @@ func (e *explanation) limitsOf(budget domain.ExecutionBudget, prior, used domain
 		l.Total, l.Prior = new(total.Int()), new(rule.Used(prior, time.Time{}).Int())
 		switch {
 		case rule.Limit == domain.LimitCost:
-			l.Used = domain.KnownCost(used.CostNanoUSD, used.Tokens, e.priced())
+			l.Used = domain.KnownCost(used.CostNanoUSD, used.Tokens, e.asked.Priced)
 		case timed || rule.Limit != domain.LimitSeconds:
 			l.Used = new(rule.Used(used, time.Time{}).Int())
 		}

@@ -12,7 +12,7 @@ const maxExplainedArguments = 500
 
 // step is what a step itself tells. Without a price its cost is unknown.
 func (e *explanation) step(s domain.StepExecution) ExplainStep {
-	step, priced := s.Step, e.priced()
+	step, priced := s.Step, e.asked.Priced
 	told := ExplainStep{
 		Number: step.Number, StepID: step.ID, Type: new(step.Type()), Interrupted: step.Interrupted,
 		StartedAt: orNull(s.StartedAt), Milliseconds: between(s.StartedAt, s.CompletedAt),
@@ -72,7 +72,7 @@ func sumsOf(steps []ExplainStep) (t ExplainTotals, w ExplainWaste) {
 	denied := func(w domain.Wait) bool { return w.Verdict() == domain.WasDenied } // that is no fault of the agent
 	failed := func(t ExplainTool) bool { return t.Error != nil && !slices.ContainsFunc(t.Waits, denied) }
 	for _, s := range steps {
-		if !s.InProgress {
+		if !s.InProgress && !s.uncounted {
 			t.Steps++
 		}
 		t.Usage, t.CostNanoUSD, t.ToolCalls = t.Usage.Add(s.Usage), addCost(t.CostNanoUSD, s.CostNanoUSD), domain.AddCost(t.ToolCalls, s.toolCalls)

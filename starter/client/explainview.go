@@ -146,6 +146,8 @@ type ExplainStep struct {
 
 	// toolCalls counts those that ran, of its sub-agents too.
 	toolCalls int64
+	// uncounted says that the server ended the workflow in the middle of the step, which nobody has counted since.
+	uncounted bool
 }
 
 // An ExplainTool is one tool call of a step.

@@ -85,9 +85,6 @@ func (e *explanation) cut() bool {
 	return byServer && !e.older && !e.state.Status().Terminal()
 }
 
-// priced reports whether it is known what its tokens cost.
-func (e *explanation) priced() bool { return e.asked.Priced || e.asked.CostNanoUSD > 0 }
-
 // steps are those that have ended, and the one in progress.
 func (e *explanation) steps() []ExplainStep {
 	completed := e.StepExecutions()
@@ -98,10 +95,16 @@ func (e *explanation) steps() []ExplainStep {
 	edits := e.asked.EditsBefore
 	for _, s := range completed {
 		open := s.CompletedAt.IsZero()
-		if open && e.over() {
+		cut := open && e.over()
+		if cut {
 			s.Step.Interrupted, s.CompletedAt = true, e.asked.CompletedAt
 		}
 		told, shown := e.step(s), s.Step.Input.Edits
+		for i := range told.Tools {
+			if cut && told.Tools[i].Outcome == domain.ToolRunning {
+				told.Tools[i].Outcome = domain.ToolUnknown
+			}
+		}
 		if shown.Hidden > edits.Hidden {
 			told.Compactions = append(told.Compactions, ExplainCompaction{Kind: CompactionSummary, Before: shown.Hidden, Usage: e.summariesOf(s.Step.ID)})
 		}
@@ -114,7 +117,7 @@ func (e *explanation) steps() []ExplainStep {
 		if raw, ok := e.attempts.steps[s.Step.Number]; ok {
 			told.FailedAttempts, told.QueuedMilliseconds, told.Retries = raw.failed, raw.queued.Milliseconds(), append(told.Retries, raw.retries...)
 		}
-		if open && !e.over() {
+		if told.uncounted = cut; open && !cut {
 			told.InProgress, told.Type = true, nil
 			told.Tools = slices.DeleteFunc(told.Tools, func(t ExplainTool) bool {
 				return t.Outcome == domain.ToolNotRun && t.Error == nil && len(t.Waits) == 0 // it was not begun, and nobody is asked about it

@@ -56,7 +56,7 @@ func (c *Client) Export(ctx context.Context, id string, number int) (x Export, _
 				r = told
 			case recorded:
 			case errors.Is(err, record.ErrNone):
-				x.Gone = append(x.Gone, gone("execution %d of %s has ended, and nobody can tell its steps any more", past.Number, id).Error())
+				x.Gone = append(x.Gone, gone("execution %d of %s has no record, and none can be made of what is left of it", past.Number, id).Error())
 				continue
 			default:
 				return x, err

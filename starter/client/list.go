@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -100,7 +101,7 @@ func (c *Client) list(ctx context.Context, o ListOptions, yield func(Listed, *wo
 		a, is := agentOfWorkflow(workflowID)
 		foreign := !is
 		if is && shown[workflowID] {
-			if !o.All || a.name == "" { // without a name there is one, of which each execution can be named
+			if !o.All || a.name == "" || c.wasReset(ctx, a, info) { // without a name there is one, of which each execution can be named
 				continue
 			}
 			a.session = info.GetExecution().GetRunId()
@@ -115,6 +116,15 @@ func (c *Client) list(ctx context.Context, o ListOptions, yield func(Listed, *wo
 		}
 	}
 	return nil
+}
+
+// wasReset reports whether a run was reset, so that its session has gone on in another one. The server's list does not tell.
+func (c *Client) wasReset(ctx context.Context, a agent, info *workflowpb.WorkflowExecutionInfo) bool {
+	if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED {
+		return false
+	}
+	s, err := c.described(ctx, a, info.GetExecution().GetRunId())
+	return err == nil && s.GetWorkflowExtendedInfo().GetResetRunId() != ""
 }
 
 // visible yields what the server's list says, without runs that went on in another one.
@@ -208,7 +218,9 @@ func (c *Client) listed(a agent, foreign bool, info *workflowpb.WorkflowExecutio
 		l.ClosedAt = closed.AsTime()
 	}
 	if s.ended != nil {
-		l.Ending = endingOf(*s.ended)
+		if l.Ending = endingOf(*s.ended); s.byServer { // what it took is not in the memo
+			l.Steps, l.TotalTokens, l.CostNanoUSD = nil, nil, nil
+		}
 		return l
 	}
 	l.Status, l.Paused, l.Stopping = domain.StatusInProgress, s.head.Paused, s.head.Stopping

@@ -64,8 +64,8 @@ func TestListJoinsBothStatuses(t *testing.T) {
 		{Execution: Execution{ID: "3f0a3c5e-58a5-4c4b-9c0e-7a5f5d1f0a11", Number: 1}, Ending: Ending{Status: domain.StatusCompleted, Steps: new(4), StopReason: domain.Completed}, ServerStatus: "completed"},
 		{Execution: Execution{ID: "peer", Name: "peer", Number: 1}, Ending: Ending{Status: domain.StatusFailed, StopReason: domain.ErrorForbade, Code: domain.CodeTerminated}, ServerStatus: "terminated"},
 		{Execution: Execution{ID: "somebody else's", Number: 1}, Ending: Ending{Status: domain.StatusInProgress}, Foreign: true, Open: true, ServerStatus: "running"},
-		{Execution: Execution{ID: "X", Number: 1}, Ending: Ending{Status: domain.StatusFailed, Steps: new(0), StopReason: domain.ErrorForbade}, Foreign: true, ServerStatus: "failed"},
-		{Execution: Execution{ID: "X", Number: 1}, Ending: Ending{Status: domain.StatusFailed, Steps: new(0), StopReason: domain.ErrorForbade}, Foreign: true, ServerStatus: "failed"},
+		{Execution: Execution{ID: "X", Number: 1}, Ending: Ending{Status: domain.StatusFailed, StopReason: domain.ErrorForbade}, Foreign: true, ServerStatus: "failed"},
+		{Execution: Execution{ID: "X", Number: 1}, Ending: Ending{Status: domain.StatusFailed, StopReason: domain.ErrorForbade}, Foreign: true, ServerStatus: "failed"},
 		{Execution: Execution{ID: "ruth", Name: "ruth", Number: 1}, Ending: Ending{Status: domain.StatusCompleted, Steps: new(4), StopReason: domain.Completed}, Suspended: true, Open: true, ServerStatus: "running"},
 	} {
 		if want.Steps != nil {

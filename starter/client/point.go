@@ -52,7 +52,7 @@ func (c *Client) numberAt(ctx context.Context, at Point) (int, error) {
 	case err == nil && number > 0 && len(at.Execution) < 8:
 		return number, nil
 	case len(at.Execution) < domain.LeastBeginning:
-		return 0, invalidf("execution: %q is neither a number nor enough of an id; give at least %d characters of it", at.Execution, domain.LeastBeginning)
+		return 0, invalidf("execution: %q is no number from 1 on, and not enough of an id; give at least %d characters of it", at.Execution, domain.LeastBeginning)
 	}
 	var found []int
 	var lost error

@@ -101,7 +101,8 @@ func (r Result) explained(e explanation) Result {
 		r.End = *e.asked.Ended
 		return r
 	}
-	r.Source, r.Answer, r.Outcome.Steps, r.Outcome.EffectCounts = contract.FromHistory, e.state.Answer(), e.asked.Steps, e.state.Effects()
+	r.Source, r.Answer, r.Outcome = contract.FromHistory, e.state.Answer(), e.asked.Outcome
+	r.Outcome.EffectCounts = e.state.Effects()
 	r.Outcome.Unknown = r.Outcome.Unknown || len(e.Head.Children) > 0
 	if strings.TrimSpace(r.Answer) == "" {
 		r.SaidLast = e.state.SaidLast()
@@ -231,6 +232,5 @@ func (c *Client) Priced(ctx context.Context, id string, number int) (bool, error
 	if err != nil || len(all.Executions) == 0 {
 		return false, err
 	}
-	x := all.Executions[0]
-	return x.Priced || x.CostNanoUSD > 0, nil
+	return all.Executions[0].Priced, nil
 }

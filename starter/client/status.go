@@ -71,6 +71,7 @@ func (s snapshot) endedByServer(a account.Account) account.Account {
 		newest.Ended.Error = failureOf(cut)
 	}
 	head := *a.Head
+	head.Waits = slices.DeleteFunc(slices.Clone(head.Waits), func(w domain.Wait) bool { return !w.Kind.Rule().Outlasts })
 	head.Newest, a.Head = &newest, &head
 	a.Executions = slices.Clone(a.Executions)
 	for i, e := range a.Executions {
@@ -117,7 +118,7 @@ func (c *Client) status(ctx context.Context, s snapshot, a account.Account) acco
 	v.Open = v.Open && s.open()
 	v.History.Events, v.History.Bytes = s.info().GetHistoryLength(), s.info().GetHistorySizeBytes()
 	if !s.open() {
-		v.Doing, v.Since = "ended", s.info().GetCloseTime().AsTime()
+		v.Doing, v.Since, v.Children = "ended", s.info().GetCloseTime().AsTime(), nil
 		if _, cut := s.serverEnd(); cut {
 			v.Server.Source = contract.FromServer
 		}

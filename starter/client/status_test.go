@@ -56,10 +56,17 @@ func TestStatusTellsWhatTheServerKnows(t *testing.T) {
 			head := account.Head{AgentID: nora.id, Name: "nora", Open: true, Doing: "as the workflow says", Newest: &account.Execution{
 				Outcome: contract.Outcome{AgentID: nora.id, ExecutionID: nth(1), Number: 1, Status: domain.StatusInProgress, Steps: 2},
 			}}
+			if c.want == domain.StatusFailed {
+				head.Waits, head.Children = []domain.Wait{{Kind: domain.WaitApproval}, {Kind: domain.WaitOutcome}, {Kind: domain.WaitQuestion}}, []contract.SubagentView{{Subagent: "leaf"}}
+			}
 			v := agents.status(t.Context(), s, s.endedByServer(account.Account{Head: &head, Server: &account.Server{Source: c.source, Pending: agents.pending(s)}}))
 			require.Equal(t, []any{c.want, c.from, c.doing, 2, nth(1)}, []any{v.Status, v.Server.Source, v.Doing, v.Steps, v.ExecutionID})
 			require.Equal(t, []any{"run-1", int64(1000)}, []any{v.Run.ID, v.History.Bytes})
 			require.Equal(t, c.want == domain.StatusFailed, v.Failure() != nil)
+			require.Empty(t, v.Children)
+			for _, w := range v.Waits {
+				require.Equal(t, domain.WaitOutcome, w.Kind, "nobody is asked for what nothing would take")
+			}
 			require.Equal(t, domain.StatusInProgress, head.Newest.Status, "what was read stays as it is")
 		})
 	}

@@ -39,7 +39,7 @@ type Tree struct {
 	// StartedAt and EndedAt are nil where nothing tells them, and EndedAt while it is in progress.
 	StartedAt *time.Time `json:"started_at"`
 	EndedAt   *time.Time `json:"ended_at"`
-	// Own is what it used itself, and Total adds those below it. Of one that has ended the agent that started it has
+	// Own is what it used itself, and Total adds those below it; its cost is null where that of one of them is. Of one that has ended the agent that started it has
 	// counted Total against its budget; without an outcome that is all that it was granted, an estimate.
 	Own   TreeUse `json:"own"`
 	Total TreeUse `json:"total"`
@@ -288,10 +288,11 @@ func (t *Tree) reckon() {
 	if one := t.startedChild; one != nil && one.ended != nil && (!one.ended.Unstarted || t.RunID == "") {
 		t.ended(*one)
 	}
-	counted := t.Total
+	counted, known, estimated := t.Total, true, t.Total.Usage.Estimated || t.estimated
 	var below TreeUse
 	for i := range t.Children {
 		total := t.Children[i].Total
+		known, estimated = known && total.CostNanoUSD != nil, estimated || total.Usage.Estimated
 		if ended := t.Children[i].startedChild.ended; ended != nil && !ended.Unstarted { // this agent has counted it
 			below.Usage, below.cost = below.Usage.Add(total.Usage), domain.AddCost(below.cost, total.cost)
 		} else {
@@ -300,6 +301,9 @@ func (t *Tree) reckon() {
 	}
 	t.Own = counted.less(below, t.Priced)
 	t.Own.Usage.Estimated = t.Own.Usage.Estimated || t.estimated
+	if t.Total.Usage.Estimated = estimated || t.Own.Usage.Estimated; !known {
+		t.Total.CostNanoUSD = nil
+	}
 }
 
 // ended takes how it ended by the account of the agent that started it. That of itself says more, where it has one.
@@ -341,7 +345,7 @@ type TreeStep struct {
 
 // TreeSteps yields the agents of a tree with their completed steps, and after each step those that it has started. Of
 // what can no longer be read it yields an error of class Gone that says which, and goes on; any other error ends it. It
-// needs a worker, but for what the records tell.
+// needs no worker.
 func (c *Client) TreeSteps(ctx context.Context, id string, number int) iter.Seq2[TreeStep, error] {
 	return func(yield func(TreeStep, error) bool) {
 		tree, err := c.Tree(ctx, id, number)

@@ -67,7 +67,9 @@ func TestTree(t *testing.T) {
 	w.plant(1, gone, "", 0)
 	w.plant(2, nil, domain.StatusInProgress, 7)
 	w.plant(3, nil, "", 0)
+	w.root.Executions[0].Priced = true
 	tree := w.tree(t, 350)
+	require.Equal(t, []bool{true, false}, []bool{tree.Own.CostNanoUSD != nil, tree.Total.CostNanoUSD != nil}, "nobody knows what the one that is gone has cost")
 	require.Equal(t, []int64{50, 357}, []int64{tree.Own.Usage.TotalTokens(), tree.Total.Usage.TotalTokens()})
 	var status []domain.ExecutionStatus
 	var tokens []int64
@@ -107,7 +109,9 @@ func TestATreeAfterAReset(t *testing.T) {
 	w := newWood()
 	w.plant(0, &domain.SubagentCompleted{Status: domain.StatusFailed, Code: domain.CodeNotRun, Lost: true, Unstarted: true}, domain.StatusCompleted, 70)
 	w.plant(1, &domain.SubagentCompleted{Status: domain.StatusFailed, Code: domain.CodeNotRun, Lost: true, Unstarted: true}, "", 0)
+	w.root.Executions[0].Priced = true
 	tree := w.tree(t, 50)
+	require.NotNil(t, tree.Total.CostNanoUSD)
 	require.Equal(t, domain.StatusCompleted, tree.Children[0].Status)
 	require.Empty(t, tree.Children[0].Code)
 	require.Equal(t, int64(70), tree.Children[0].Total.Usage.TotalTokens())

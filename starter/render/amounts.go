@@ -65,8 +65,15 @@ func costWords(nano *int64) string {
 	return "$" + domain.USD(*nano)
 }
 
-// paidWords is costWords; empty where nothing was used, or it was free.
-func paidWords(nano *int64) string { return where(nano == nil || *nano != 0, costWords(nano)) }
+// paidWords is the cost of tokens, marked as they are where it is in part estimated; empty where nothing was used, or it was free.
+func paidWords(nano *int64, u domain.Usage) string {
+	return where(nano == nil || *nano != 0, where(u.Estimated && nano != nil, "~")+costWords(nano))
+}
+
+// Used is what was used, and what that has cost, with what stands between the two.
+func Used(between string, u domain.Usage, nano *int64) string {
+	return Joined(between, tokens(u), where(nano == nil, "cost ")+paidWords(nano, u))
+}
 
 func limitNumber(a domain.Amount) string {
 	switch a.Unit() {

@@ -245,7 +245,7 @@ func (x *details) inside(s client.ExplainStep) {
 			line(more(len(s.Tools)-i, "call"))
 		}
 		if !folded || tool.Error != nil { // what did not go well is told
-			line(x.toolLine(tool))
+			line(x.toolLine(tool, s.InProgress))
 		}
 	}
 	for _, e := range s.Errors {
@@ -253,7 +253,7 @@ func (x *details) inside(s client.ExplainStep) {
 	}
 }
 
-func (x *details) toolLine(tool client.ExplainTool) string {
+func (x *details) toolLine(tool client.ExplainTool, goesOn bool) string {
 	took := ""
 	if tool.Milliseconds != nil {
 		took = millis(*tool.Milliseconds)
@@ -264,7 +264,11 @@ func (x *details) toolLine(tool client.ExplainTool) string {
 			resolved = WaitWords(w)
 			continue
 		}
-		asked = Joined(" · ", asked, WaitWords(w))
+		words := WaitWords(w)
+		if w.Answer == nil && !goesOn {
+			words = "nobody answered what was asked " + moment(w.Since)
+		}
+		asked = Joined(" · ", asked, words)
 	}
 	outcome := strings.ReplaceAll(string(tool.Outcome), "_", " ")
 	text := Joined(" · ", CallWords(tool.Tool, tool.Arguments), asked, took, where(tool.Attempts > 1, Counted(tool.Attempts, "attempt")), outcome, resolved)
@@ -279,12 +283,12 @@ func costAfter(nano *int64, u domain.Usage) string {
 	return where(nano != nil && u.TotalTokens() > 0, ", "+costOfUse(nano, u))
 }
 
-// costOfUse is the cost of tokens, marked as they are where it is in part estimated.
+// costOfUse is paidWords for a table.
 func costOfUse(nano *int64, u domain.Usage) string {
 	if u.TotalTokens() == 0 {
 		return "-" // what used none says nothing of the price
 	}
-	return where(u.Estimated && nano != nil && *nano > 0, "~") + costWords(nano)
+	return cmp.Or(paidWords(nano, u), costWords(nano))
 }
 
 func totalWords(v client.ExplainView) string {
@@ -296,8 +300,8 @@ func totalWords(v client.ExplainView) string {
 		cost = "cost unknown"
 	}
 	steps := grouped(t.Steps)
-	if n := len(v.Steps); n > 0 && v.Steps[n-1].InProgress {
-		steps += ", and one in progress"
+	if n := len(v.Steps); n > t.Steps {
+		steps += where(v.Steps[n-1].InProgress, ", and one in progress") + where(v.Steps[n-1].Interrupted, ", and one that was cut off")
 	}
 	return Joined(" · ", steps, where(u.TotalTokens() > 0, used), cost, Some(t.ToolCalls, "tool call"))
 }

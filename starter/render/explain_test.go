@@ -46,7 +46,9 @@ func TestExplainTextOfARunningOne(t *testing.T) {
 			Text: "step 1: waiting for the model", Since: new(testNow.Add(-4 * time.Second)), Paused: true,
 		},
 		Signals: []client.ExplainSignal{{StopSignal: domain.StopSignal{Reason: domain.UserRequested, Source: "user", Message: "enough"}, Fate: client.SignalPending}},
-		Steps:   []client.ExplainStep{{Number: 1, InProgress: true, Tools: []client.ExplainTool{{Tool: "work", Outcome: domain.ToolRunning, Attempts: 1}}}},
+		Steps: []client.ExplainStep{{Number: 1, InProgress: true, Tools: []client.ExplainTool{
+			{Tool: "work", Outcome: domain.ToolRunning, Attempts: 1}, {Tool: "pay", Outcome: domain.ToolNotRun, Waits: []domain.Wait{{Kind: domain.WaitApproval, Since: testNow}}},
+		}}},
 	}
 	got := Explanation(Plain(nil), v, testNow)
 	require.Contains(t, got, "paused · step 1: waiting for the model, for 4.0 s")
@@ -57,6 +59,12 @@ func TestExplainTextOfARunningOne(t *testing.T) {
 	require.Contains(t, got, "work · running")
 	require.Contains(t, got, "budget    unknown", "what nobody can tell is not shown as nothing")
 	require.Contains(t, got, "cost unknown")
+	require.Contains(t, got, "pay · waits for approval since "+moment(testNow))
+	require.Contains(t, got, "steps     0, and one in progress")
+	v.Steps[0].InProgress, v.Steps[0].Interrupted = false, true
+	cut := Explanation(Plain(nil), v, testNow)
+	require.Contains(t, cut, "pay · nobody answered what was asked "+moment(testNow)+" · not run")
+	require.Contains(t, cut, "steps     0, and one that was cut off")
 }
 
 func TestExplainTextFoldsWhatIsLong(t *testing.T) {

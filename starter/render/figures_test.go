@@ -28,6 +28,7 @@ func TestUnknownCosts(t *testing.T) {
 		"priced":               {contract.Outcome{Usage: used, CostNanoUSD: 500_000_000, Priced: true}, contract.FromWorkflow, "500000000", "cost      $0.5\n"},
 		"of an earlier worker": {contract.Outcome{Usage: used, CostNanoUSD: 500_000_000}, contract.FromHistory, "500000000", "cost      $0.5\n"},
 		"nothing used yet":     {contract.Outcome{}, contract.FromWorkflow, "0", ""},
+		"in part estimated":    {contract.Outcome{Usage: domain.Usage{InputTokens: 10, Estimated: true}, CostNanoUSD: 500_000_000}, contract.FromWorkflow, "500000000", "cost      ~$0.5\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,6 +61,8 @@ func TestUnknownCostsOfResultsAndSteps(t *testing.T) {
 	require.Contains(t, result(contract.Outcome{Usage: usage, CostNanoUSD: 5_000_000}), `"cost_nano_usd":5000000`)
 	require.Contains(t, result(contract.Outcome{}), `"cost_nano_usd":0`)
 	require.Contains(t, result(contract.Outcome{Code: domain.CodeTerminated}), `"cost_nano_usd":null`, "the server counts nothing")
+	require.Contains(t, result(contract.Outcome{Code: domain.CodeTerminated, Usage: usage, Priced: true, CostNanoUSD: 7}), `"cost_nano_usd":7,`, "the workflow has")
+	require.Equal(t, "completed · 1 step · ~10 tokens · ~$0.005", Ending(contract.Outcome{Status: domain.StatusCompleted, Steps: 1, Usage: domain.Usage{InputTokens: 10, Estimated: true}, CostNanoUSD: 5_000_000}, 0))
 
 	step := domain.StepExecution{Step: domain.AgentStep{Usage: usage}}
 	for _, c := range []struct {
@@ -70,8 +73,9 @@ func TestUnknownCostsOfResultsAndSteps(t *testing.T) {
 	}{
 		{0, false, `"cost_nano_usd":null}`, "10 tokens  cost unknown"}, {0, true, `"cost_nano_usd":0}`, "10 tokens"},
 		{2_000_000, true, `"cost_nano_usd":2000000}`, "10 tokens  $0.002"},
+		{3_000_000, true, `"cost_nano_usd":3000000}`, "~10 tokens  ~$0.003"},
 	} {
-		step.Step.CostNanoUSD = c.cost
+		step.Step.CostNanoUSD, step.Step.Usage.Estimated = c.cost, strings.HasPrefix(c.text, "~")
 		line, err := domain.Encode(Step(step, c.priced))
 		require.NoError(t, err)
 		require.Contains(t, string(line), c.json)

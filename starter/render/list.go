@@ -218,11 +218,11 @@ func Executions(executions []client.Past, now time.Time, named bool) Table {
 	return t
 }
 
-// NextOrigin says from where the next execution of a session goes on that was rewound; empty: it was not.
+// NextOrigin says from where the next execution of a session would go on that was rewound; empty: it was not.
 func NextOrigin(executions []client.Past) string {
 	for _, x := range executions {
 		if x.NextOrigin != nil {
-			return fmt.Sprintf("execution %s will go on from %s", grouped(x.Number+1), pastOrigin(executions, x.NextOrigin))
+			return fmt.Sprintf("execution %s, if there is to be one, goes on from %s", grouped(x.Number+1), pastOrigin(executions, x.NextOrigin))
 		}
 	}
 	return ""

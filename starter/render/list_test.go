@@ -126,7 +126,7 @@ func TestHistoryTable(t *testing.T) {
 	require.Equal(t, "in_progress, taken back by the next", table.Rows[1][1])
 	begun := append(slices.Clone(past), client.Past{Execution: client.Execution{ID: "notes", Number: 3}})
 	require.Equal(t, "stopped (steps_limit), after step 2 taken back by 3", Executions(begun, testNow, false).Rows[0][1])
-	require.Equal(t, "execution 3 will go on from 1, step 2", NextOrigin(past))
+	require.Equal(t, "execution 3, if there is to be one, goes on from 1, step 2", NextOrigin(past))
 	short, _, _ := strings.Cut(ids[0].String(), "-")
 	require.Equal(t, short+", step 3", Executions(past[1:], testNow, false).Rows[0][7], "it is another agent's")
 }

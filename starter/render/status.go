@@ -49,8 +49,8 @@ func StatusKeys() string {
 
 // statusRows are all facts of a status, in the order in which people read them. The id is the one to enter in commands.
 func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
-	enter := func(command, what string) string { // nothing, where no workflow would take it
-		return where(v.Server.Source != contract.FromRecords, t.Faint(command+" "+OneLine(id)+" "+what))
+	enter := func(taken bool, command, what string) string {
+		return where(taken, t.Faint(command+" "+OneLine(id)+" "+what))
 	}
 	c := v.Configuration
 	own, cleared := v.Ledger.Own(), v.Position.Edits.CountCleared()
@@ -96,7 +96,7 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 		forPrograms("tool_limits", "by the names of the tools that have one", c.ToolLimits),
 		forPrograms("rate_limited", "an inference or a call waits for its turn", v.RateLimited),
 		{"usage", "what the execution has used: tokens", v.Usage, "usage", fact(usageText(v.Usage))},
-		{"cost_nano_usd", "what that has cost", v.Cost(), "cost", fact(paidWords(v.Cost()))},
+		{"cost_nano_usd", "what that has cost", v.Cost(), "cost", fact(paidWords(v.Cost(), v.Usage))},
 		{"budget", "its limits; `max_steps_from` is `default` where nobody has given `max_steps`, and `none` where there is to be none", own.Limit,
 			"budget", fact(budgetFact(own.Limit, own.Left))},
 		forPrograms("budget_left", "what is left of them", own.Left),
@@ -134,7 +134,7 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 			"waits", facts(v.Waits, func(w domain.Wait) string {
 				var ways []string
 				for _, command := range w.Kind.Rule().Commands() {
-					ways = append(ways, enter(command, ShortCall(w.ToolExecutionID)+w.AnswerForm()))
+					ways = append(ways, enter(v.Heeds() || v.Resolves(w), command, ShortCall(w.ToolExecutionID)+w.AnswerForm()))
 				}
 				return Joined("\n", pendingWords(w), Joined(t.Faint(" · "), ways...))
 			})},
@@ -143,14 +143,14 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 				if a.Revocation != nil {
 					return ""
 				}
-				return Joined("\n", StandingApproval(a), enter("revoke", ShortCall(a.ID)))
+				return Joined("\n", StandingApproval(a), enter(v.Heeds(), "revoke", ShortCall(a.ID)))
 			})},
 		{"waiting_messages", "those that were not read yet: each `message_id`, `place`, `sent_at`, `if_busy`, `bytes`, `text`, `cut`, `sent_by`", listed(v.Unread),
 			"message", facts(v.Unread, func(w contract.WaitingView) string {
 				if v.Status.Terminal() && !v.Open {
 					return MessageText(w) + " was never read: the execution ended before"
 				}
-				return Joined("\n", MessageText(w)+waitsFor(w), enter("unsend", w.ID.String()[:8]))
+				return Joined("\n", MessageText(w)+waitsFor(w), enter(v.Heeds(), "unsend", w.ID.String()[:8]))
 			})},
 		{"history", "of the newest run: `events`, `bytes`, `runs`, `unstored` (why the storage does not take what a new run would need), `unrecorded` (what is not among the records, and why)", v.History,
 			"history", fact(historyLines(v.History)...)},
@@ -188,7 +188,8 @@ func rewoundText(v account.Status) string {
 	if from == nil {
 		return ""
 	}
-	return fmt.Sprintf("after step %d of execution %s, to which it was rewound: the next message goes on from there", from.Step, executionWords(v.RewoundToNumber(), from.ExecutionID))
+	return fmt.Sprintf("after step %d of execution %s, to which it was rewound", from.Step, executionWords(v.RewoundToNumber(), from.ExecutionID)) +
+		where(v.Heeds(), ": the next message goes on from there")
 }
 
 func usageText(u domain.Usage) string {

@@ -153,23 +153,40 @@ func TestWords(t *testing.T) {
 	require.Empty(t, moment(time.Time{}))
 }
 
-// TestRecordsAdviseNoCommand: what no workflow has nobody can resolve, revoke or take back.
-func TestRecordsAdviseNoCommand(t *testing.T) {
+// TestStatusAdvisesWhatIsTaken: what no workflow has nobody can resolve, revoke or take back.
+func TestStatusAdvisesWhatIsTaken(t *testing.T) {
 	t.Parallel()
-	v := account.Status{
-		Head:      account.Head{Open: true},
-		Execution: account.Execution{Outcome: contract.Outcome{Status: domain.StatusCompleted}},
-		Server:    account.Server{Source: contract.FromWorkflow},
+	for name, c := range map[string]struct {
+		named            string
+		status           domain.ExecutionStatus
+		open             bool
+		source           contract.StatusSource
+		ended            domain.Code
+		resolve, revokes bool
+	}{
+		"an idle session":                   {"notes", domain.StatusCompleted, true, contract.FromWorkflow, "", true, true},
+		"an agent at work":                  {"", domain.StatusInProgress, false, contract.FromHistory, "", true, true},
+		"a session that was closed":         {"notes", domain.StatusCompleted, false, contract.FromHistory, "", false, false},
+		"an agent that has ended by itself": {"", domain.StatusCompleted, false, contract.FromHistory, "", true, false},
+		"one that the server has ended":     {"", domain.StatusFailed, false, contract.FromServer, domain.CodeTerminated, false, false},
+		"one of which a record tells":       {"", domain.StatusCompleted, false, contract.FromRecords, "", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := account.Status{
+				Head:      account.Head{Name: c.named, Open: c.open, Position: account.Position{From: &domain.Origin{}}},
+				Execution: account.Execution{Outcome: contract.Outcome{Status: c.status}},
+				Server:    account.Server{Source: c.source, Ended: c.ended},
+			}
+			v.Waits, v.AlwaysAllowed = []domain.Wait{{Kind: domain.WaitOutcome, Tool: "pay"}}, []domain.StandingApproval{{Tool: "pay"}}
+			text := StatusText(noTheme(), "notes", v, testNow)
+			require.Contains(t, text, "whether pay took effect")
+			require.Contains(t, text, "to which it was rewound")
+			require.Equal(t, c.status == domain.StatusInProgress || c.open, strings.Contains(text, "the next message goes on from there"))
+			require.Equal(t, c.resolve, strings.Contains(text, "resolve notes 00000000"))
+			require.Equal(t, c.revokes, strings.Contains(text, "revoke notes 00000000"))
+		})
 	}
-	v.Waits, v.AlwaysAllowed = []domain.Wait{{Kind: domain.WaitOutcome, Tool: "pay"}}, []domain.StandingApproval{{Tool: "pay"}}
-	live := StatusText(noTheme(), "notes", v, testNow)
-	require.Contains(t, live, "resolve notes 00000000")
-	require.Contains(t, live, "revoke notes 00000000")
-	v.Server.Source, v.Open = contract.FromRecords, false
-	kept := StatusText(noTheme(), "notes", v, testNow)
-	require.Contains(t, kept, "whether pay took effect")
-	require.NotContains(t, kept, "resolve")
-	require.NotContains(t, kept, "revoke")
 }
 
 // TestTodoIsShown as the model reads it, and cleaned.

@@ -14,8 +14,8 @@ import (
 // Ending says in one line how an execution ended and what it took; a time of zero is not known.
 func Ending(o contract.Outcome, took time.Duration) string {
 	why := map[domain.ExecutionStatus]string{domain.StatusFailed: string(o.Code), domain.StatusStopped: string(o.StopReason)}[o.Status]
-	return OneLine(Joined(" · ", string(o.Status)+Within(" (", why+where(o.SessionLimit, " of the session"), ")"), Counted(o.Steps, "step"), Some(o.Usage.TotalTokens(), "token"),
-		paidWords(&o.CostNanoUSD), where(took > 0, Duration(took))))
+	return OneLine(Joined(" · ", string(o.Status)+Within(" (", why+where(o.SessionLimit, " of the session"), ")"), Counted(o.Steps, "step"), where(o.Usage.TotalTokens() > 0, tokens(o.Usage)),
+		paidWords(&o.CostNanoUSD, o.Usage), where(took > 0, Duration(took))))
 }
 
 const maxWords = 120

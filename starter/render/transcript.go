@@ -24,10 +24,10 @@ func Step(s domain.StepExecution, priced bool) StepLine {
 // Text is the step in one line.
 func (s StepLine) Text(t Theme) string {
 	finish, _ := s.Step.FinishReason()
-	cost, text := s.CostNanoUSD, OneLine(s.Step.Text())
+	text := OneLine(s.Step.Text())
 	parts := []string{
 		fmt.Sprintf("%3d  %-14s  %8s", s.Step.Number, s.Step.Type(), Duration(s.Duration())),
-		tokens(s.Usage()), where(cost == nil, "cost ") + paidWords(cost),
+		Used("  ", s.Usage(), s.CostNanoUSD),
 		where(s.Step.Tries > 1, fmt.Sprintf("%d tries", s.Step.Tries)), string(finish), where(s.Step.Interrupted, t.Warn("interrupted")),
 	}
 	for _, call := range s.Step.ToolExecutions {
@@ -103,10 +103,10 @@ type ResultJSON struct {
 	CostNanoUSD *int64 `json:"cost_nano_usd"` // null where nobody knows it
 }
 
-// Result adds what an execution cost. What the server ended has counted nothing.
+// Result adds what an execution cost. Of one that the server has ended, and of which nobody tells what it used, that is unknown.
 func Result(r client.Result) ResultJSON {
 	o := r.Outcome
-	if o.Code == domain.CodeTerminated || o.Code == domain.CodeTimedOut {
+	if byServer := o.Code == domain.CodeTerminated || o.Code == domain.CodeTimedOut; byServer && o.Usage.TotalTokens() == 0 {
 		return ResultJSON{Result: r}
 	}
 	return ResultJSON{Result: r, CostNanoUSD: o.Cost()}

@@ -20,7 +20,7 @@ func Tree(out *Output, root client.Tree, now time.Time) string {
 		steps += value(one.Steps)
 		below := []string{"", ""}
 		if len(one.Children) > 0 {
-			below = useCells(estimating(one))
+			below = useCells(one.Total)
 		}
 		own := useCells(one.Own)
 		t.Rows = append(t.Rows, []string{
@@ -31,7 +31,7 @@ func Tree(out *Output, root client.Tree, now time.Time) string {
 			missing += out.Theme.Warn(OneLine(treeName(one)+": "+why)) + "\n"
 		}
 	}
-	all := useCells(estimating(&root))
+	all := useCells(root.Total)
 	t.Rows = append(t.Rows, []string{Counted(agents, "agent"), "", grouped(steps), all[0], all[1], "", "", "", ""})
 	return t.Render(out) + missing + treeGrants(out, root)
 }
@@ -88,16 +88,6 @@ func grantedMore(before, now domain.ExecutionBudget) string {
 		}
 	}
 	return cmp.Or(strings.Join(parts, ", "), "more")
-}
-
-// estimating is what an agent took with those below it, an estimate where that of one of them is.
-func estimating(t *client.Tree) client.TreeUse {
-	total := t.Total
-	total.Usage.Estimated = total.Usage.Estimated || t.Own.Usage.Estimated
-	for i := range t.Children {
-		total.Usage.Estimated = total.Usage.Estimated || estimating(&t.Children[i]).Usage.Estimated
-	}
-	return total
 }
 
 // treeName is what an agent is called in its tree, and how its id begins.
