@@ -107,9 +107,10 @@ func (r *reader) writeSteps() {
 	for _, e := range r.executions {
 		number := e.state.ExecutionCount
 		if !r.page.Wants(account.Steps) || r.page.Execution > 0 && r.page.Execution != number {
-			continue // their steps would be copied in vain
+			continue
 		}
-		for _, step := range e.state.StepExecutions() {
+		for _, held := range e.state.Execution.Steps {
+			step := *held
 			at := account.Cursor{Part: account.Steps, Execution: number, Item: step.Step.Number}
 			trimmed := func() domain.StepExecution {
 				step.Step = step.Step.Trimmed(domain.MaxPage)
