@@ -69,7 +69,7 @@ func (b ExecutionBudget) ByDefault(limit Limit) bool {
 func (s AgentStep) Spent() (spent Spent) {
 	for _, rule := range limitRules[:] {
 		if used, counts := rule.spent(&spent).(*int64); counts {
-			*used = rule.count(&s)
+			*used = rule.count(s)
 		}
 	}
 	return spent

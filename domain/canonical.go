@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
-	"slices"
-	"strings"
 	"time"
 )
 
@@ -64,11 +62,10 @@ func keep[T any](value T) (T, error) {
 
 // isEmptyRaw reports whether a field is raw JSON without a byte, and makes it nil.
 func isEmptyRaw(field reflect.Value) bool {
-	raw, ok := field.Addr().Interface().(*json.RawMessage)
-	if !ok || len(*raw) > 0 {
+	if field.Type() != reflect.TypeFor[json.RawMessage]() || field.Len() > 0 {
 		return false
 	}
-	*raw = nil
+	field.SetZero()
 	return true
 }
 
@@ -136,8 +133,8 @@ func (w walker) through(v reflect.Value) (err error) {
 	if w.passes != nil && w.passes(v) {
 		return nil
 	}
-	if notes, ok := v.Addr().Interface().(*Metadata); ok && w.visit == nil { // nearly all that messages refer to
-
+	if w.visit == nil && v.Type() == reflect.TypeFor[Metadata]() { // nearly all that messages refer to
+		notes := v.Addr().Interface().(*Metadata)
 		*notes = maps.Clone(*notes)
 		// Each is put where it was.
 		//workflowcheck:ignore
@@ -186,16 +183,20 @@ func (w walker) through(v reflect.Value) (err error) {
 		if w.copies && !v.IsNil() {
 			v.Set(reflect.MakeMapWithSize(v.Type(), v.Len()))
 		}
-		keys := held.MapKeys() // in their order, so that of two errors the same one is told each time
-		slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-		for _, key := range keys {
-			one := settable(held.MapIndex(key))
-			if err := w.through(one); err != nil {
-				return in(Shorten(key.String(), 60), err)
+		key, one := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		wrong := "" // of several keys the first is told, so that it is the same each time
+		for each := held.MapRange(); each.Next(); {
+			key.SetIterKey(each)
+			one.SetIterValue(each)
+			if failed := w.through(one); failed != nil && (err == nil || key.String() < wrong) {
+				wrong, err = key.String(), in(Shorten(key.String(), 60), failed)
 			}
 			if w.copies {
 				v.SetMapIndex(key, one)
 			}
+		}
+		if err != nil {
+			return err
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {

@@ -21,29 +21,25 @@ func Encode(value any) ([]byte, error) {
 	return escape(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
 }
 
-// escape replaces characters that can only stand inside of JSON's strings.
+// escape replaces characters that can only stand inside of JSON's strings. Nearly every text has none, and is returned as it is.
 func escape(text []byte) []byte {
-	safe := make([]byte, 0, len(text))
-	for i := 0; i < len(text); {
-		if plain := asciiLen(text[i:]); plain > 0 { // nearly all of nearly every text
-			safe = append(safe, text[i:i+plain]...)
-			i += plain
-			continue
-		}
+	var safe []byte
+	copied := 0 // so much of the text is in safe
+	for i := asciiLen(text); i < len(text); i += asciiLen(text[i:]) {
 		r, size := utf8.DecodeRune(text[i:])
-		switch {
-		case r == 0x7f || Steering(r):
+		if r == 0x7f || Steering(r) || r == utf8.RuneError && size == 1 { // the last is raw JSON of others
+			safe = append(safe, text[copied:i]...)
 			for _, unit := range utf16.Encode([]rune{r}) {
 				safe = fmt.Appendf(safe, `\u%04x`, unit)
 			}
-		case r == utf8.RuneError && size == 1: // raw JSON of others
-			safe = append(safe, `\ufffd`...)
-		default:
-			safe = append(safe, text[i:i+size]...)
+			copied = i + size
 		}
 		i += size
 	}
-	return safe
+	if copied == 0 {
+		return text
+	}
+	return append(safe, text[copied:]...)
 }
 
 // Steering reports whether a character beyond ASCII controls a terminal, or the order of others.

@@ -187,8 +187,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if err != nil || len(data) == len("{}") {
 		return object, err
 	}
-	object[len(object)-1] = ','
-	return append(object, data[1:]...), nil
+	return slices.Concat(object[:len(object)-1], []byte{','}, data[1:]), nil
 }
 
 // Size is about how many bytes the event takes when encoded: its header is as long in all, its data is not.

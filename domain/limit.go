@@ -127,7 +127,7 @@ type LimitRule struct {
 	total func(*ExecutionBudget) any
 	spent func(*Spent) any
 	// count is what a step with its sub-agents used of it; nil where steps do not tell: of time the execution does.
-	count func(*AgentStep) int64
+	count func(AgentStep) int64
 }
 
 // LimitRules is the table of limits, those whose reasons count more first.
@@ -139,25 +139,25 @@ var limitRules = [...]LimitRule{
 		Limit: LimitSteps, Key: "max_steps", Unit: UnitSteps, Reason: StepsLimitReached, Exhausts: true,
 		Noun: "step", Done: "done", Help: "at most so many steps",
 		total: func(b *ExecutionBudget) any { return &b.MaxSteps }, spent: func(s *Spent) any { return &s.Steps },
-		count: func(s *AgentStep) int64 { return AddCost(1, s.Children.Steps) },
+		count: func(s AgentStep) int64 { return AddCost(1, s.Children.Steps) },
 	},
 	{
 		Limit: LimitTokens, Key: "max_tokens", Unit: UnitTokens, Reason: TokenLimitReached, Exhausts: true,
 		Noun: "token", Done: "used", Help: "at most so many tokens, input and output, failed attempts included",
 		total: func(b *ExecutionBudget) any { return &b.MaxTokens }, spent: func(s *Spent) any { return &s.Tokens },
-		count: func(s *AgentStep) int64 { return s.Usage.TotalTokens() },
+		count: func(s AgentStep) int64 { return s.Usage.TotalTokens() },
 	},
 	{
 		Limit: LimitCost, Key: "max_cost_nano_usd", Unit: UnitNanoUSD, Reason: CostLimitReached, RanksAs: TokenLimitReached, Exhausts: true,
 		Noun: "dollar", Done: "spent", Help: "at most so many dollars, failed attempts included; the model needs a price",
 		total: func(b *ExecutionBudget) any { return &b.MaxCostNanoUSD }, spent: func(s *Spent) any { return &s.CostNanoUSD },
-		count: func(s *AgentStep) int64 { return s.CostNanoUSD },
+		count: func(s AgentStep) int64 { return s.CostNanoUSD },
 	},
 	{
 		Limit: LimitToolCalls, Key: "max_tool_calls", Unit: UnitCalls, Reason: ToolCallLimitReached, RanksAs: TokenLimitReached,
 		Noun: "tool call", Done: "used", Help: "at most so many tool calls",
 		total: func(b *ExecutionBudget) any { return &b.MaxToolCalls }, spent: func(s *Spent) any { return &s.ToolCalls },
-		count: func(s *AgentStep) int64 {
+		count: func(s AgentStep) int64 {
 			ran := s.Children.ToolCalls
 			for _, call := range s.ToolExecutions {
 				if call.Outcome().Ran() {

@@ -77,14 +77,22 @@ func (s AgentStep) Size() int {
 
 // CheckFits refuses what takes more than a number of bytes when encoded.
 func CheckFits(what string, value any, limit int) error {
-	encoded, err := json.Marshal(value)
-	if err != nil {
+	var size byteCount
+	if err := json.NewEncoder(&size).Encode(value); err != nil {
 		return Errorf(Internal, "%s: encode: %v", what, err)
 	}
-	if len(encoded) > limit {
-		return TooLargef("%s: takes %d bytes; at most %d fit", what, len(encoded), limit)
+	if size--; int(size) > limit { // without the end of the line
+		return TooLargef("%s: takes %d bytes; at most %d fit", what, size, limit)
 	}
 	return nil
+}
+
+// A byteCount counts what is written to it.
+type byteCount int
+
+func (n *byteCount) Write(text []byte) (int, error) {
+	*n += byteCount(len(text))
+	return len(text), nil
 }
 
 // HeadAndTail is a text without its middle, where it takes more than a number of bytes when encoded.

@@ -104,12 +104,13 @@ func (r *reader) executionOf(e heldExecution, withState bool) account.Execution 
 }
 
 func (r *reader) writeSteps() {
+	if !r.page.Wants(account.Steps) {
+		return
+	}
 	for _, e := range r.executions {
 		number := e.state.ExecutionCount
-		if !r.page.Wants(account.Steps) || r.page.Execution > 0 && r.page.Execution != number {
-			continue // their steps would be copied in vain
-		}
-		for _, step := range e.state.StepExecutions() {
+		for _, held := range e.state.Execution.Steps {
+			step := *held
 			at := account.Cursor{Part: account.Steps, Execution: number, Item: step.Step.Number}
 			trimmed := func() domain.StepExecution {
 				step.Step = step.Step.Trimmed(domain.MaxPage)

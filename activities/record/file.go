@@ -267,7 +267,7 @@ func readHead(line []byte) (h head, err error) {
 
 func readKept(line []byte, decode func([]byte) (any, error)) (one any, digest domain.Digest, err error) {
 	var k kept
-	if err := domain.DecodeInto(line, &k); err != nil {
+	if err := domain.DecodeTyped(line, &k); err != nil { // it has no lists; those of the record are looked at by decode
 		return nil, digest, err
 	}
 	if k.Record == nil {

@@ -63,15 +63,17 @@ func NewCache(maxBytes int64) *Cache {
 func (c *Cache) Feed(agent string, log domain.Log, resolved contract.Resolved) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	next := item{agent: agent, log: log, resolved: resolved}
-	if held := c.items[agent]; held != nil {
-		next = held.Value.(*item).fed(log, resolved)
-		c.remove(held)
+	held := c.items[agent]
+	if held == nil {
+		held = c.order.PushFront(&item{agent: agent, log: log, resolved: resolved, size: sizeOf(log, resolved)})
+		c.items[agent] = held
 	} else {
-		next.size = sizeOf(log, resolved)
+		it := held.Value.(*item)
+		c.size -= it.size
+		*it = it.fed(log, resolved)
+		c.order.MoveToFront(held)
 	}
-	c.items[agent] = c.order.PushFront(&next)
-	c.size += next.size
+	c.size += held.Value.(*item).size
 	for c.size > c.max {
 		c.remove(c.order.Back())
 	}

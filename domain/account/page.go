@@ -156,7 +156,7 @@ func (w *Writer) Add(at Cursor, execution int, size func() int, put func(*Accoun
 	if !w.Unbounded {
 		bytes := size()
 		if w.used > 0 && w.used+bytes > min(cmp.Or(w.Bytes, w.MaxBytes()), w.MaxBytes()) {
-			w.Page.Next = &at
+			w.Page.Next = new(at)
 			return false
 		}
 		w.used += bytes
@@ -327,13 +327,15 @@ func ReadRun(r Request, ask func(Request) (Page, error)) (Account, Held, error) 
 			if err != nil {
 				return Account{}, Held{}, err
 			}
-			if first == nil {
-				first = &page.PageEnd
-			}
-			if page.Revision != first.Revision {
+			if first != nil && page.Revision != first.Revision {
 				break
 			}
-			if all = all.With(page.Account); page.Next == nil {
+			if first == nil {
+				first, all = &page.PageEnd, page.Account
+			} else {
+				all = all.With(page.Account)
+			}
+			if page.Next == nil {
 				return all, first.Held, nil
 			}
 			next.From = *page.Next
