@@ -87,7 +87,7 @@ func (s *simulation) eventsAreWhole() error {
 				ends[e.ExecutionID]++
 			}
 		}
-		if slices.Contains(s.terminated, agent) {
+		if s.wasTerminated(agent) {
 			continue // what was under way has no end
 		}
 		for what, n := range open {
@@ -102,6 +102,12 @@ func (s *simulation) eventsAreWhole() error {
 		}
 	}
 	return nil
+}
+
+// wasTerminated reports whether the server has ended an agent in the middle, or one above it, with which it ends.
+func (s *simulation) wasTerminated(agent string) bool {
+	head := s.accounts[agent].Head
+	return slices.Contains(s.terminated, agent) || head != nil && head.Parent != nil && s.wasTerminated(domain.WorkflowID(head.Parent.AgentID.String()))
 }
 
 // asks are the calls as the model made them, by their ids.
