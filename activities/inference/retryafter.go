@@ -117,7 +117,7 @@ func until(text string, now time.Time) (time.Duration, bool) {
 var (
 	asking = regexp.MustCompile(`(?i)\b(?:again|retry|retrying|retry[_-]?(?:after|delay)|wait|resets?|available|back|back ?off|next request)` +
 		`(?: (?:again|(?:your|the|this) requests?|in|within|after|for|at|until|on|least|about|another|approximately))*[:=]? ?~?` +
-		`(?:(` + span + `(?:[ ,]*(?:and )?` + span + `)*)\b|([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+(?:Z| ?UTC| ?[+-][0-9:]+\b)?))`)
+		`(?:(` + span + `(?:[ ,]*(?:and )?` + span + `)*)\b|([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]+(?:\.[0-9]+)?(?:Z| ?UTC| ?[+-][0-9:]+\b)?))`)
 	spans = regexp.MustCompile(`(?i)([0-9]+(?:\.[0-9]+)?) ?(?:more )?(milli|ms|s|m|h|d)`)
 )
 

@@ -186,7 +186,7 @@ func statement(body []byte) []byte {
 	object := func(data []byte) bool {
 		return bytes.HasPrefix(data, []byte("{")) || bytes.HasPrefix(data, []byte("[{"))
 	}
-	if e, err := NewStream(bytes.NewReader(body)).Next(); err == nil && object(e.Data) {
+	if e, err := NewStream(bytes.NewReader(body)).Next(); err == nil && object(e.Data) && !json.Valid(body) {
 		body = e.Data
 	}
 	var one json.RawMessage

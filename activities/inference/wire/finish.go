@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -33,7 +34,9 @@ func (a *Attempt) Broken(word, message string, body []byte) error {
 		said := a.Redact(strings.TrimSuffix("("+word+"): "+message, ": "))
 		return a.Fail(domain.Invalid, domain.CodeMalformed, body, "the model wrote a tool call that the provider could not read %s", domain.Shorten(said, 600))
 	case failing.MatchString(word) && finishOf(word) == domain.FinishOther:
-		return a.Inner(body)
+		r := ParseRejection(body)
+		r.Begun, r.Message = true, cmp.Or(r.Message, word)
+		return a.refused(r, body)
 	}
 	return nil
 }
