@@ -106,10 +106,7 @@ func asked(entries []domain.Entry, earlier *domain.Message, window int64) string
 			prompts = append(prompts, text)
 		}
 	}
-	room := int64(16 << 10)
-	if window > 0 {
-		room = min(room, window) // in bytes, of which a token has about four
-	}
+	room := min(16<<10, cmp.Or(window, 16<<10)) // in bytes, of which a token has about four
 	return askedOpening + domain.WithoutMiddle(strings.Join(prompts, "\n\n---\n\n"), int(room)-len(askedOpening)-len(askedClosing)) + askedClosing
 }
 
