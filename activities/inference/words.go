@@ -166,7 +166,7 @@ var (
 		tool error: no function
 		invalid sequence as part of tooluse
 		parameters for tool.*did not match schema
-		model(?:'s output)? (?:produced|generated|wrote|called|(?:tried|attempted) to call|did not (?:produce|generate|output|write)|could not be parsed).*(?:tool|function)
+		model(?:'s output)? (?:produced|generated|wrote|called (?:an?|the|unknown|undefined) |(?:tried|attempted) to call|did not (?:produce|generate|output|write)|could not be parsed).*(?:tool|function)
 		xml syntax error
 		while expecting start token`)
 
