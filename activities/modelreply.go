@@ -201,11 +201,8 @@ func (c *modelCall) unwrapped(message domain.Message, response *domain.Response)
 			answers = append(answers, call.Arguments)
 		}
 	}
-	if len(answers) == 0 {
-		return message, 0
-	}
 	message.ToolCalls = others
-	if len(others) > 0 {
+	if len(answers) == 0 || len(others) > 0 {
 		return message, 0
 	}
 	message.Parts = slices.DeleteFunc(slices.Clone(message.Parts), func(p domain.Part) bool { return p.Type == domain.PartText })

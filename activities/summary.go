@@ -61,7 +61,7 @@ func (c *modelCall) sumUp(ctx context.Context, definition domain.Definition, ent
 	call.Summary, call.Inference, call.Tools = true, c.summary.number-1, nil
 	call.System, call.Messages = summaryInstruction, []domain.Message{domain.UserMessage(summaryOpening + summaryClosing)}
 	call.MaxOutputTokens = smallest(call.MaxOutputTokens, c.request.Summary.MaxTokens)
-	room := 0
+	room := math.MaxInt
 	if window := c.request.Summary.Window; window > 0 {
 		answer := cmp.Or(c.request.Summary.MaxTokens, call.MaxOutputTokens)
 		room = int(min(window, 1<<40)-answer-call.InputTokens()) * 4 // 2^40 is more than any model reads
@@ -106,10 +106,7 @@ func asked(entries []domain.Entry, earlier *domain.Message, window int64) string
 			prompts = append(prompts, text)
 		}
 	}
-	room := int64(16 << 10)
-	if window > 0 {
-		room = min(room, window) // in bytes, of which a token has about four
-	}
+	room := min(16<<10, cmp.Or(window, 16<<10)) // in bytes, of which a token has about four
 	return askedOpening + domain.WithoutMiddle(strings.Join(prompts, "\n\n---\n\n"), int(room)-len(askedOpening)-len(askedClosing)) + askedClosing
 }
 
@@ -157,27 +154,21 @@ type piece struct {
 	result bool
 }
 
-// transcribe writes a conversation down in at most so many bytes; zero is no bound.
+// transcribe writes a conversation down in at most so many bytes.
 // The longest texts are cut in the middle, results of tools before anything else.
 func transcribe(messages []domain.Message, room int) string {
 	var pieces []piece
 	for _, m := range messages {
 		pieces = appendPieces(pieces, m)
 	}
-	if room > 0 {
-		fitPieces(pieces, room)
-	}
+	fitPieces(pieces, room)
 	parts := make([]string, len(pieces))
 	for i, p := range pieces {
 		if parts[i] = p.label; p.text != "" {
 			parts[i] += "\n" + p.text
 		}
 	}
-	text := strings.Join(parts, "\n\n")
-	if room > 0 {
-		text = domain.WithoutMiddle(text, room)
-	}
-	return text
+	return domain.WithoutMiddle(strings.Join(parts, "\n\n"), room)
 }
 
 func appendPieces(pieces []piece, m domain.Message) []piece {

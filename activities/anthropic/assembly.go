@@ -230,7 +230,7 @@ func (s *assembly) goOn(b *block, kind string, d delta, data []byte) error {
 		b.signed.WriteString(string(d.Signature))
 		s.Hold(len(d.Signature))
 	case "input_json_delta":
-		if slices.Contains([]wire.Text{"text", "thinking", "redacted_thinking"}, b.Type) && d.Piece != "" {
+		if wire.Names("text thinking redacted_thinking")[string(b.Type)] && d.Piece != "" {
 			return s.Malformed("the stream holds a piece of a call's input in a block that is no call", data)
 		}
 		b.pieces.WriteString(string(d.Piece))
@@ -241,12 +241,8 @@ func (s *assembly) goOn(b *block, kind string, d delta, data []byte) error {
 	case "citations_delta", "":
 		// Where a text is from is not kept.
 	case "compaction_delta":
-		var piece struct {
-			Delta map[string]json.RawMessage `json:"delta"`
-		}
-		_ = json.Unmarshal(data, &piece) // it was read before
 		s.Hold(2 * len(data))
-		b.take(piece.Delta)
+		b.take(wire.Object(wire.Object(data)["delta"]))
 	default:
 		b.foreign = true
 		s.Heard()
@@ -308,15 +304,13 @@ func (b *block) whole() json.RawMessage {
 	if b.pieces.Len() > 0 {
 		b.take(map[string]json.RawMessage{"input": json.RawMessage(b.pieces.String())})
 	}
-	var whole map[string]json.RawMessage
 	switch {
 	case b.foreign || b.Type == "":
 		return nil
 	case b.fields == nil:
 		return b.raw
-	case json.Unmarshal(b.raw, &whole) != nil:
-		return nil
 	}
+	whole := wire.Object(b.raw)
 	maps.Copy(whole, b.fields)
 	raw, _ := json.Marshal(whole) // nil, where the input is no JSON
 	return raw

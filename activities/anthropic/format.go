@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"everstep/activities/inference/wire"
 	"everstep/activities/output"
 	"everstep/domain"
 )
@@ -127,7 +128,7 @@ func (w *walk) keyword(key string, value any, in string) {
 			w.wrong("an enum may hold an object or a list")
 		}
 	case "format":
-		if !slices.Contains(strings.Fields("date-time time date duration email hostname uri ipv4 ipv6 uuid"), text) {
+		if !wire.Names("date-time time date duration email hostname uri ipv4 ipv6 uuid")[text] {
 			w.wrong("format %q is not known", text)
 		}
 	case "minItems":

@@ -25,7 +25,7 @@ func API() wire.API {
 	return wire.API{
 		Name: Name, Server: "https://api.anthropic.com", Title: "Anthropic's Messages", Variables: "ANTHROPIC",
 		// Tools that the server runs would cost what no budget knows of.
-		Reserved: []string{"messages", "model", "stream", "system", "tools"},
+		Reserved: strings.Fields("messages model stream system tools"),
 		Objects:  []string{"output_config", "thinking"},
 		Bounds:   []string{maxTokens},
 		Formats:  []string{"output_config.format"},
@@ -84,7 +84,7 @@ func readOptions(given domain.Metadata) (o options, err error) {
 	if slices.ContainsFunc(o.betas, func(name string) bool { return wire.ToolName(name, len(name), ".") != name }) {
 		wrong = "betas has a name with characters that no name has"
 	}
-	_ = json.Unmarshal(given["thinking"], &o.thinking) // it was checked, or is none
+	o.thinking = wire.Object(given["thinking"]) // it was checked, or is none
 	if o.thinking != nil {
 		o.thinks = !o.disabled()
 		if budget := o.thinking["budget_tokens"]; !wire.IsNull(budget) && (json.Unmarshal(budget, &o.budget) != nil || o.budget < minThinking) {

@@ -32,8 +32,7 @@ func encode(call inference.Call, given options, bound int64, from string) ([]byt
 		rest["thinking"] = wire.JSON(given.thinking)
 	}
 	if call.OutputMode == domain.OutputNative && call.Format.Type == domain.FormatSchema {
-		var schema map[string]json.RawMessage
-		_ = json.Unmarshal(call.Format.Schema, &schema) // an object, as it was checked
+		schema := wire.Object(call.Format.Schema) // it was checked
 		delete(schema, "$schema")
 		wire.Put(rest, "output_config", "format", map[string]any{"type": "json_schema", "schema": schema})
 	}
@@ -121,8 +120,7 @@ func definition(spec domain.ToolSpec) anthropic.ToolParam {
 		tool.Description = anthropic.String(spec.Description)
 	}
 	schema, _ := output.Flat(spec.Schema)
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(schema, &fields) != nil || fields == nil {
+	if fields := wire.Object(schema); fields == nil {
 		schema = json.RawMessage(`{"type":"object"}`)
 	} else if fields["type"] == nil {
 		fields["type"] = json.RawMessage(`"object"`)

@@ -95,7 +95,9 @@ func (s *assembly) Event(e wire.Event) error {
 		if *s.choice != c.Index {
 			s.elsewhere = s.elsewhere || slices.ContainsFunc(c.Content.Parts, func(raw json.RawMessage) bool {
 				var p part
-				return json.Unmarshal(raw, &p) == nil && p.Call != nil && p.Call.Name != ""
+				_ = json.Unmarshal(raw, &p) // what is no part is no call
+				call := cmp.Or(p.Call, p.ProxysCall)
+				return call != nil && call.Name != ""
 			})
 			continue
 		}

@@ -77,7 +77,7 @@ func (c *conversation) add(index int, m domain.Message) error {
 			return errors.New("is the result of no call")
 		}
 		foreign := func(p domain.Part) bool {
-			return !slices.Contains([]string{"image/png", "image/jpeg", "image/webp"}, p.MediaType) || len(p.Data) == 0
+			return !wire.Names("image/png image/jpeg image/webp")[p.MediaType] || len(p.Data) == 0
 		}
 		if !c.vouched || slices.ContainsFunc(m.Parts, foreign) { // models before the third generation take none
 			m = inference.WithoutImages(m)

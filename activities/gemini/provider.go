@@ -75,7 +75,7 @@ func spelled(given domain.Metadata) error {
 			return domain.Invalidf("options: %s is written %s here", wrong, right)
 		}
 	}
-	if string(object(object(given[toolConfig])["functionCallingConfig"])["streamFunctionCallArguments"]) == "true" {
+	if string(wire.Object(wire.Object(given[toolConfig])["functionCallingConfig"])["streamFunctionCallArguments"]) == "true" {
 		return domain.Invalidf("options: %s.streamFunctionCallArguments is not supported; leave it out", functionCalling)
 	}
 	return nil
@@ -88,12 +88,6 @@ func checkFormat(config domain.LLMConfig, _ domain.ResponseFormat, tools bool) e
 			domain.Shorten(config.Model, 64), domain.OutputTool, domain.OutputInstruction)
 	}
 	return nil
-}
-
-// object reads a JSON object, which was checked. What is absent or null is an empty one.
-func object(data json.RawMessage) (out map[string]json.RawMessage) {
-	_ = json.Unmarshal(data, &out)
-	return out
 }
 
 // encode returns the request's body. The options were checked.
@@ -139,7 +133,7 @@ func encode(call inference.Call, bound int64) ([]byte, error) {
 
 // generating is how the answer is to be made: as the definition says, with the options over it.
 func generating(call inference.Call, native bool, bound int64) map[string]json.RawMessage {
-	own := object(call.Config.Options[generationConfig])
+	own := wire.Object(call.Config.Options[generationConfig])
 	var config genai.GenerationConfig
 	if t := call.Config.Temperature; t != nil {
 		config.Temperature = new(float32(*t))
@@ -166,7 +160,7 @@ func generating(call inference.Call, native bool, bound int64) map[string]json.R
 // calling says how the model is to use its tools: as the options have it, and so that it calls
 // the one that stands for the response format, or another. Empty: as it likes.
 func calling(call inference.Call) map[string]json.RawMessage {
-	own := object(call.Config.Options[toolConfig])
+	own := wire.Object(call.Config.Options[toolConfig])
 	var config genai.ToolConfig
 	if call.OutputTool != "" {
 		config.FunctionCallingConfig = &genai.FunctionCallingConfig{Mode: genai.FunctionCallingConfigModeAny}

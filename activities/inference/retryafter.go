@@ -17,27 +17,28 @@ const maxAsked = 30 * 24 * time.Hour
 // milliseconds before seconds, a duration or a date, of several the longest. What cannot be read or is negative counts as not
 // asked for.
 func RetryAfter(header http.Header, now time.Time) (delay time.Duration, asked bool) {
-	var exact, rough []time.Duration
+	waits := map[bool][]time.Duration{} // those in milliseconds, which are exact, and others
 	for name, values := range header {
 		name, inMillis := strings.CutSuffix(strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name)), "ms")
 		if !askingFields.MatchString(name) {
 			continue
 		}
 		for part := range strings.SplitSeq(weekdays.ReplaceAllString(strings.Join(values, ","), ""), ",") {
-			if one, ok := Delay(part, time.Millisecond); ok && inMillis {
-				exact = append(exact, one)
-			} else if one, ok := wait(part, now); ok && !inMillis {
-				rough = append(rough, one)
+			one, ok := wait(part, now)
+			if inMillis {
+				one, ok = Delay(part, time.Millisecond)
+			}
+			if ok {
+				waits[inMillis] = append(waits[inMillis], one)
 			}
 		}
 	}
-	if len(exact) > 0 {
-		rough = exact
+	for _, inMillis := range []bool{true, false} {
+		if len(waits[inMillis]) > 0 {
+			return slices.Max(waits[inMillis]), true
+		}
 	}
-	if len(rough) == 0 {
-		return 0, false
-	}
-	return slices.Max(rough), true
+	return 0, false
 }
 
 // askingFields find, without their dashes, the fields of headers and of errors that ask for a delay.
@@ -80,20 +81,28 @@ func wait(text string, now time.Time) (time.Duration, bool) {
 	return WaitIn("retry in "+strings.TrimPrefix(strings.TrimSpace(text), "PT"), now)
 }
 
-// moments are the forms of a moment, with its zone as a number. One without a zone is UTC.
-var moments = [...]string{
-	"2 Jan 2006 15:04:05 -0700", "2-Jan-06 15:04:05 -0700", time.ANSIC, time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "20060102T150405Z07:00", "2006-01-02T15:04:05",
-	"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", time.DateTime, time.DateOnly,
-}
+// moments are the forms of a moment, one a line, with its zone as a number. One without a zone is UTC.
+const moments = `2 Jan 2006 15:04:05 -0700
+2-Jan-06 15:04:05 -0700
+Mon Jan _2 15:04:05 2006
+2006-01-02T15:04:05Z07:00
+2006-01-02T15:04:05Z0700
+2006-01-02T15:04Z07:00
+20060102T150405Z07:00
+2006-01-02T15:04:05
+2006-01-02 15:04:05Z07:00
+2006-01-02 15:04:05 -0700
+2006-01-02 15:04:05
+2006-01-02`
 
-// zones are those that servers name, by their numbers.
-var zones = strings.NewReplacer(" GMT", " +0000", " UTC", " +0000", " UT", " +0000", " EST", " -0500", " EDT", " -0400", " CST", " -0600", " CDT", " -0500", " MST", " -0700", " MDT", " -0600", " PST", " -0800", " PDT", " -0700", " CET", " +0100", " CEST", " +0200")
+// zones are those that servers name, each before its number.
+var zones = strings.NewReplacer(strings.Fields("GMT +0000 UTC +0000 UT +0000 EST -0500 EDT -0400 CST -0600 CDT -0500 MST -0700 MDT -0600 PST -0800 PDT -0700 CET +0100 CEST +0200")...)
 
 // until reads a moment in any form: a date, or the seconds or milliseconds since 1970.
 func until(text string, now time.Time) (time.Duration, bool) {
 	text = strings.Trim(weekdays.ReplaceAllString(text, ""), ` "`)
 	var at time.Time
-	for _, form := range moments {
+	for form := range strings.SplitSeq(moments, "\n") {
 		if one, err := time.Parse(form, zones.Replace(text)); err == nil {
 			at = one
 		}
@@ -117,7 +126,7 @@ func until(text string, now time.Time) (time.Duration, bool) {
 var (
 	asking = regexp.MustCompile(`(?i)\b(?:again|retry|retrying|retry[_-]?(?:after|delay)|wait|resets?|available|back|back ?off|next request)` +
 		`(?: (?:again|(?:your|the|this) requests?|in|within|after|for|at|until|on|least|about|another|approximately))*[:=]? ?~?` +
-		`(?:(` + span + `(?:[ ,]*(?:and )?` + span + `)*)\b|([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.]+(?:Z| ?UTC| ?[+-][0-9:]+\b)?))`)
+		`(?:(` + span + `(?:[ ,]*(?:and )?` + span + `)*)\b|([0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]+(?:\.[0-9]+)?(?:Z| ?UTC| ?[+-][0-9:]+\b)?))`)
 	spans = regexp.MustCompile(`(?i)([0-9]+(?:\.[0-9]+)?) ?(?:more )?(milli|ms|s|m|h|d)`)
 )
 

@@ -95,6 +95,7 @@ func TestWaitIn(t *testing.T) {
 		"back off for 1h30m":                                       90 * time.Minute,
 		"You can try again at 2026-01-02T03:05:05Z":                time.Minute,
 		"The limit resets on 2026-01-02 03:05:05 UTC.":             time.Minute,
+		"You can try again at 2026-01-02 03:05:05.":                time.Minute,
 		"available again at 2026-01-02T04:05:05+01:00, not before": time.Minute,
 		"try again with 3 models":                                  0,
 		"wait for 5 more results":                                  0,

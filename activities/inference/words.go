@@ -104,12 +104,11 @@ var (
 	inSum = Words(`
 		\b(?:input|prompt)s?(?:\b|_)[^\n]{0,60}(?:\+|\b(?:and|plus)\b)[^\n]{0,30}(?:output|completion|max_|new_)[^\n]{0,60}(?:exceed|must be (?:<|less|at most)|(?:more|greater|larger) than)
 		(?:output|completion|max_|new_)[^\n]{0,30}(?:\+|\b(?:and|plus)\b)[^\n]{0,30}\b(?:input|prompt)s?(?:\b|_)[^\n]{0,60}(?:exceed|must be (?:<|less|at most)|(?:more|greater|larger) than)`)
-	// inFields is about a field of that name.
+	// inFields is about a field of that name, or the form of its value.
 	inFields = Words(`
 		(?:unknown|unrecognized|unsupported|unexpected) (?:request )?(?:parameter|argument|field|key)
-		inputs are not permitted`)
-	// inShape is about the form of a value, be it called an input.
-	inShape = Words(`input should be`)
+		inputs are not permitted
+		input should be`)
 	// inTokens compares something that was sent, inPace and inOutput something else.
 	inTokens = Words(`
 		\b(?:(?:input|prompt)s?(?:_tokens)?|conversation|messages|sequence|tokens?)\b[\w ,()\x60/-]{0,60}\b(?:too long|too large|too many tokens|exceed(?:s|ed)?|longer than|more than|less than|configured context|only supports up to)\b
@@ -167,7 +166,7 @@ var (
 		tool error: no function
 		invalid sequence as part of tooluse
 		parameters for tool.*did not match schema
-		model(?:'s output)? (?:produced|generated|wrote|called|(?:tried|attempted) to call|did not (?:produce|generate|output|write)|could not be parsed).*(?:tool|function)
+		model(?:'s output)? (?:produced|generated|wrote|called (?:an?|the|unknown|undefined) |(?:tried|attempted) to call|did not (?:produce|generate|output|write)|could not be parsed).*(?:tool|function)
 		xml syntax error
 		while expecting start token`)
 
@@ -226,7 +225,7 @@ func (r Rejection) auth() bool {
 // overflow reports whether the conversation is longer than the model's window.
 func (r Rejection) overflow() bool {
 	sum := r.says(inSum) || r.says(inTokens) && !r.says(inOutput)
-	long := r.says(inWindow) || (r.has(ofWindow) || sum && !r.says(inShape)) && !r.says(inPace)
+	long := r.says(inWindow) || (r.has(ofWindow) || sum) && !r.says(inPace)
 	return r.comes(413) || r.comes(0, 400, 422, 500) && long && !r.says(inFields) && (!r.has(ofPace) || r.window() > 0)
 }
 

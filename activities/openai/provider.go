@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 	"regexp"
+	"strings"
 
 	"github.com/openai/openai-go/v3/responses"
 
@@ -24,7 +25,7 @@ func API() wire.API {
 	return wire.API{
 		Name: Name, Server: "https://api.openai.com/v1", Title: "OpenAI's Responses", Variables: "OPENAI", OwnDomain: wire.AzuresDomain, ObjectsOnly: true, MinOutputTokens: 16,
 		// Some of these would make the server keep the conversation.
-		Reserved: []string{"background", "context_management", "conversation", "input", "instructions", "model", "previous_response_id", "stream", "tools"},
+		Reserved: strings.Fields("background context_management conversation input instructions model previous_response_id stream tools"),
 		Objects:  []string{"text"},
 		Bounds:   []string{maxOutputTokens},
 		Formats:  []string{"text.format"},

@@ -2,6 +2,7 @@ package openaichat
 
 import (
 	"slices"
+	"strings"
 
 	"everstep/activities/inference"
 	"everstep/activities/inference/wire"
@@ -75,7 +76,7 @@ func APIs() (all []wire.API) {
 // API is what the dialect makes of chat completions.
 func (d Dialect) API() wire.API {
 	api := d.Vendor
-	api.Reserved, api.Bounds, api.Formats = []string{"messages", "model", "n", "stream", "tools"}, []string{maxTokens, maxCompletionTokens}, []string{"response_format"}
+	api.Reserved, api.Bounds, api.Formats = strings.Fields("messages model n stream tools"), []string{maxTokens, maxCompletionTokens}, []string{"response_format"}
 	api.Options = func(options domain.Metadata) error {
 		_, err := writingOf(options)
 		return err

@@ -66,8 +66,11 @@ func complaints(body []byte) []complaint {
 // unquoted makes all quotes one.
 var unquoted = strings.NewReplacer("`", "'", `"`, "'")
 
-// ofPlaces are the keys by which servers name a place in the request.
-var ofPlaces = wire.Names("loc path param parameter field pointer instancePath property additionalProperty")
+// The keys by which servers name a place in the request, and those of what they repeat of it.
+var (
+	ofPlaces  = wire.Names("loc path param parameter field pointer instancePath property additionalProperty")
+	repeating = wire.Names("input url ctx value")
+)
 
 func complain(value any) (all []complaint) {
 	switch v := value.(type) {
@@ -81,7 +84,7 @@ func complain(value any) (all []complaint) {
 		var own complaint
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			switch {
-			case slices.Contains(strings.Fields("input url ctx value"), key):
+			case repeating[key]:
 			case ofPlaces[key]:
 				own.path = append(own.path, strings.FieldsFunc(fmt.Sprint(v[key]), func(r rune) bool { return strings.ContainsRune(" .[]/#'", r) })...)
 			default:
@@ -105,24 +108,18 @@ func complain(value any) (all []complaint) {
 	return all
 }
 
-// A sent is a message of a request that was refused, or another object in it.
-type sent map[string]json.RawMessage
-
 // learn is wire.API's Learn. It looks for the fields of a request, its messages and their calls that may be left out.
 func learn(body, refusal []byte) (lessons []string, told string) {
-	names := sent{strict: nil}
-	_ = json.Unmarshal(body, &names) // it is ours
-	var messages, calls []sent
-	_ = json.Unmarshal(names["messages"], &messages)
+	names := wire.Object(body)
+	names[strict] = nil
+	var messages []wire.Extra
+	_ = json.Unmarshal(names["messages"], &messages) // it is ours
 	for _, m := range messages {
 		maps.Copy(names, m)
-		calls = nil
-		_ = json.Unmarshal(m["tool_calls"], &calls)
-		for _, call := range calls {
-			inside := sent{}
-			_ = json.Unmarshal(call[inFunction], &inside)
-			maps.Copy(names, call)
-			maps.Copy(names, inside)
+		for _, call := range wire.ListOf(m["tool_calls"]) {
+			fields := wire.Object(call)
+			maps.Copy(names, fields)
+			maps.Copy(names, wire.Object(fields[inFunction]))
 		}
 	}
 	maps.DeleteFunc(names, func(name string, _ json.RawMessage) bool { return needed[name] })
@@ -136,9 +133,9 @@ func learn(body, refusal []byte) (lessons []string, told string) {
 	return lessons, strings.Join(differs, " and ")
 }
 
-func (c complaint) lesson(messages []sent, fields []string) (lesson, told string) {
+func (c complaint) lesson(messages []wire.Extra, fields []string) (lesson, told string) {
 	content := func(text string) bool {
-		return slices.ContainsFunc(messages, func(m sent) bool { return string(m["role"]) == `"assistant"` && string(m["content"]) == text })
+		return slices.ContainsFunc(messages, func(m wire.Extra) bool { return string(m["role"]) == `"assistant"` && string(m["content"]) == text })
 	}
 	refuses, lacks := c.says(refusing) || c.says(absent) && !c.says(orAbsent) || c.says(invalid) && !c.says(values), c.says(lacking)
 	field, saysContent := "", (lacks || refuses) && (slices.Contains(c.path, "content") || contentWord.MatchString(c.text))

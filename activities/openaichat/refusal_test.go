@@ -119,6 +119,7 @@ func TestRefusalsThatTeach(t *testing.T) {
 		"'user' cannot be given in the form of a list":                                                                     "",
 		"'seed' should be a positive integer or should be omitted.":                                                        "",
 		"`seed` may only be set to 1 when thinking is enabled.":                                                            "without seed",
+		`'seed' is not permitted by the schema of the parameters`:                                                          "without seed",
 		`property seed should not exist`:                                                                                   "without seed",
 		`'seed' should not exist beside 'user'`:                                                                            "without seed",
 		`Parameter 'seed' is not yet supported`:                                                                            "without seed",

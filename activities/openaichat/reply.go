@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -47,7 +46,7 @@ func (r reply) Failed() bool {
 
 // succeeded reports whether a code, or the words in its place, say that nothing is wrong.
 func succeeded(said wire.Text) bool {
-	return slices.Contains([]string{"0", "200", "success", "ok"}, strings.ToLower(string(said)))
+	return wire.Names("0 200 success ok")[strings.ToLower(string(said))]
 }
 
 type choice struct {

@@ -171,8 +171,7 @@ func (d Dialect) assistantMessage(m domain.Message, ids []string, server string)
 			Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: wire.ToolName(c.Name, 64, ""), Arguments: string(wire.Arguments(c.Arguments, "invalid_arguments"))},
 		}
 		if k < len(besideCalls) {
-			var inside wire.Extra
-			_ = json.Unmarshal(besideCalls[k][inFunction], &inside) // most have none
+			inside := wire.Object(besideCalls[k][inFunction]) // most have none
 			delete(besideCalls[k], inFunction)
 			call.SetExtraFields(d.taken(besideCalls[k]))
 			call.Function.SetExtraFields(d.taken(inside))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -227,20 +226,20 @@ func (t *tags) inTags(text string) (calls []wire.Piece) {
 		}
 		text = text[len(found[0]):]
 		name, written := found[1]+found[3]+found[5], found[2]+found[4]+found[6]
-		at := slices.IndexFunc(t.tools, func(tool domain.ToolSpec) bool { return tool.Name == name })
-		var schema struct{ Properties map[string]struct{ Type any } }
-		if at >= 0 {
-			_ = json.Unmarshal(t.tools[at].Schema, &schema) // it was checked
+		var tool domain.ToolSpec
+		if at := slices.IndexFunc(t.tools, func(tool domain.ToolSpec) bool { return tool.Name == name }); at >= 0 {
+			tool = t.tools[at]
 		}
+		properties := wire.Object(wire.Object(tool.Schema)["properties"])
 		arguments := map[string]json.RawMessage{}
 		for _, argument := range argumentWritten.FindAllStringSubmatch(written, -1) {
 			key, value := argument[1], []byte(argument[2])
-			if !json.Valid(value) || strings.Contains(fmt.Sprint(schema.Properties[key].Type), "string") {
+			if !json.Valid(value) || bytes.Contains(wire.Object(properties[key])["type"], []byte("string")) {
 				value = wire.JSON(argument[2])
 			}
 			arguments[key] = value
 		}
-		if strings.TrimSpace(argumentWritten.ReplaceAllString(written, "")) != "" || at < 0 && len(arguments) == 0 {
+		if strings.TrimSpace(argumentWritten.ReplaceAllString(written, "")) != "" || tool.Name == "" && len(arguments) == 0 {
 			return nil // it was cut, or is no call
 		}
 		calls = append(calls, wire.Piece{Name: name, Arguments: string(wire.JSON(arguments))})

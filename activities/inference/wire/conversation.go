@@ -113,33 +113,20 @@ func Arguments(text, key string) json.RawMessage {
 	switch {
 	case trimmed == "":
 		return json.RawMessage("{}")
-	case trimmed[0] == '{' && json.Valid([]byte(text)) && depth(text) <= maxDepth:
+	case trimmed[0] == '{' && json.Valid([]byte(text)) && !deeper([]byte(text), maxDepth):
 		return json.RawMessage(text)
 	}
 	return JSON(map[string]string{key: text})
 }
 
-// maxDepth is how deep arguments are nested that all servers read: Google's take a hundred levels, and count two for a list.
-const maxDepth = 40
+// maxDepth is in how many objects and lists a value of arguments stands that all servers read: Google's take a hundred levels,
+// and count two for a list.
+const maxDepth = 39
 
-// depth is how deep some JSON is nested.
-func depth[T string | json.RawMessage](data T) (deepest int) {
-	level, quoted := 0, false
-	for i := 0; i < len(data); i++ {
-		switch b := data[i]; {
-		case quoted && b == '\\':
-			i++
-		case b == '"':
-			quoted = !quoted
-		case quoted:
-		case b == '{', b == '[':
-			level++
-			deepest = max(deepest, level)
-		case b == '}', b == ']':
-			level--
-		}
-	}
-	return deepest
+// deeper reports whether a value in some JSON stands in more objects and lists than so many.
+func deeper(data []byte, levels int) (is bool) {
+	members(data, func(_, value []byte) { is = is || levels == 0 || deeper(value, levels-1) })
+	return is
 }
 
 // GoOn is what the user says where an API wants a turn of the user and there is none.
@@ -147,11 +134,10 @@ const GoOn = "Continue."
 
 // Instruction is an instruction of the operator's, set apart in a message of the user's. One without a text says nothing.
 func Instruction(m domain.Message) domain.Message {
-	text := m.Text()
-	if strings.TrimSpace(text) == "" {
+	if m.Blank() {
 		return domain.Message{Role: domain.RoleUser}
 	}
-	return domain.UserMessage("<system>\n" + text + "\n</system>")
+	return domain.UserMessage("<system>\n" + m.Text() + "\n</system>")
 }
 
 // Body writes a request's body: a list under its name, and then the other fields. The
@@ -275,8 +261,8 @@ func Parameters(schema json.RawMessage) json.RawMessage {
 		return json.RawMessage(`{"type":"object","properties":{}}`)
 	}
 	schema, _ = output.Merged(schema)
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(schema, &fields) != nil || fields["properties"] != nil || string(fields["type"]) != `"object"` {
+	fields := Object(schema)
+	if fields["properties"] != nil || string(fields["type"]) != `"object"` {
 		return schema
 	}
 	fields["properties"] = json.RawMessage("{}")

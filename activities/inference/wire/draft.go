@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"reflect"
@@ -105,8 +106,8 @@ func (d *Draft) add(at int, kind domain.PartType, piece string, news *string) in
 // for byte: a signature, a JSON value, or both. There need not be a text. A value that is nested so deep that a record which holds
 // it could not be read again is left out.
 func (d *Draft) Keep(at int, signature string, opaque json.RawMessage) {
-	const readable = 10_000 - 64 // levels, of which the record adds some
-	if !json.Valid(opaque) || depth(opaque) > readable {
+	const within = 64 // levels, of which the record adds some
+	if !json.Valid(slices.Concat(bytes.Repeat([]byte("["), within), opaque, bytes.Repeat([]byte("]"), within))) {
 		opaque = nil
 	}
 	if signature == "" && opaque == nil {

@@ -186,7 +186,7 @@ func statement(body []byte) []byte {
 	object := func(data []byte) bool {
 		return bytes.HasPrefix(data, []byte("{")) || bytes.HasPrefix(data, []byte("[{"))
 	}
-	if e, err := NewStream(bytes.NewReader(body)).Next(); err == nil && object(e.Data) {
+	if e, err := NewStream(bytes.NewReader(body)).Next(); err == nil && object(e.Data) && !json.Valid(body) {
 		body = e.Data
 	}
 	var one json.RawMessage
@@ -255,16 +255,17 @@ func innermost(data []byte, depth int, around http.Header) []byte {
 	return data
 }
 
-// asked is what of an error's body repeats the request, where it is no text.
-const asked = "messages input prompt contents"
+// The fields of an error's body that repeat the request, where they are no text, and those that may hold JSON in a text.
+var (
+	asked   = Names("messages input prompt contents")
+	holding = Names("error errors message detail raw")
+)
 
 // repeated reports whether a value repeats the request, or what the model wrote: a body may also be that of an error that is passed on.
 func repeated(name string, value []byte) bool {
-	is := slices.Contains(strings.Fields(asked+" content failed_generation"), name)
+	is := asked[name] || name == "content" || name == "failed_generation"
 	if name == "body" || name == "request" {
-		members(value, func(quoted, _ []byte) {
-			is = is || slices.Contains(strings.Fields(asked), strings.Trim(string(quoted), `"`))
-		})
+		members(value, func(quoted, _ []byte) { is = is || asked[strings.Trim(string(quoted), `"`)] })
 	}
 	return is
 }
@@ -278,7 +279,7 @@ func leaves(data []byte, of string, depth int, found http.Header) {
 		_ = text.UnmarshalJSON(value) // it is valid
 		inner := bytes.TrimSpace([]byte(text))
 		isList, isObject := bytes.HasPrefix(inner, []byte("[")), bytes.HasPrefix(inner, []byte("{"))
-		nested := value[0] != '"' || depth > 1 && slices.Contains(strings.Fields("error errors message detail raw"), name) && json.Valid(inner)
+		nested := value[0] != '"' || depth > 1 && holding[name] && json.Valid(inner)
 		switch {
 		case value[0] != '"' && repeated(name, value):
 		case nested && (isList && depth > 0 || isObject && depth > 1):

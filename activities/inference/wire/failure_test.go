@@ -210,6 +210,7 @@ func TestTheEndOfAnErrorIsRead(t *testing.T) {
 	const end = "This model's maximum context length is 8192 tokens"
 	for _, body := range []string{
 		strings.Repeat("word ", 2000) + end, `{"error":{"message":"` + strings.Repeat("word ", 2000) + end + `"}}`, `{"input":"` + strings.Repeat("x", 100_000) + `","message":"` + end + `"}`,
+		"{\"error\": {\"message\": \"" + end + "\"}, \"last\":\n{\"message\": \"x\"}\n}",
 		"[{'input': ['" + strings.Repeat("it is unpaid ", 5000) + `', "` + strings.Repeat("it's unpaid ", 5000) + `"], 'msg': "` + end + `"}]`,
 	} {
 		server := serve(t, func(w http.ResponseWriter, _ *http.Request) {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -20,9 +21,9 @@ var finishWords = map[domain.FinishReason]*regexp.Regexp{
 
 // The words for an answer that failed, in which the model called tools as none can be called, or that had no room.
 var (
-	failing    = regexp.MustCompile(`(?i)error|fail|abort|cancel|time_?out|exception|overload|insufficient_`)
-	miswritten = regexp.MustCompile(`(?i)malformed_|unexpected_tool_call|too_many_tool_calls`)
-	roomless   = regexp.MustCompile(`(?i)context_?(?:window|length)`)
+	failing    = regexp.MustCompile(`(?i)error|fail|abort|cancel|time[_ -]?out|exception|overload|insufficient[_ -]`)
+	miswritten = regexp.MustCompile(`(?i)malformed[_ -]|unexpected[_ -]tool[_ -]call|too[_ -]many[_ -]tool[_ -]calls`)
+	roomless   = regexp.MustCompile(`(?i)context[_ -]?(?:window|length)`)
 )
 
 // Broken is the error of an answer that ended with a word for its having failed, with what the API says beside it and what
@@ -33,7 +34,9 @@ func (a *Attempt) Broken(word, message string, body []byte) error {
 		said := a.Redact(strings.TrimSuffix("("+word+"): "+message, ": "))
 		return a.Fail(domain.Invalid, domain.CodeMalformed, body, "the model wrote a tool call that the provider could not read %s", domain.Shorten(said, 600))
 	case failing.MatchString(word) && finishOf(word) == domain.FinishOther:
-		return a.Inner(body)
+		r := ParseRejection(body)
+		r.Begun, r.Message = true, cmp.Or(r.Message, word)
+		return a.refused(r, body)
 	}
 	return nil
 }

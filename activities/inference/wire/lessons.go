@@ -46,22 +46,28 @@ func (a *Attempt) learned(err *domain.Error, sent, body []byte) error {
 	if err.Code != "" || err.Billed || len(body) > 64<<10 {
 		return err
 	}
-	var news []string
-	told := "with its tools' schemas in words"
-	if refused := bytes.ToLower(body); ofSchemas.Match(refused) && !ofFormats.Match(refused) {
-		news = []string{noSchemas}
-	} else if a.client.api.Learn != nil {
-		news, told = a.client.api.Learn(sent, body)
+	// A lesson by which the request stays as it is leaves room for another.
+	for _, learn := range []func(sent, refusal []byte) ([]string, string){learnSchemas, a.client.api.Learn} {
+		if learn == nil {
+			continue
+		}
+		news, told := learn(sent, body)
+		a.Lessons = slices.Concat(a.Lessons, news)
+		if next, _, failed := a.prepare(); len(news) > 0 && (failed != nil || !bytes.Equal(next.Body, sent)) {
+			a.client.lessons.add(a.place, news)
+			err.Message += "; asked again " + told
+			return &inference.Adapted{Refusal: err}
+		}
 	}
-	if a.Lessons = slices.Concat(a.Lessons, news); len(news) == 0 {
-		return err
+	return err
+}
+
+// learnSchemas is as API.Learn, of the schemas of tools.
+func learnSchemas(_, refusal []byte) (lessons []string, told string) {
+	if refusal = bytes.ToLower(refusal); ofSchemas.Match(refusal) && !ofFormats.Match(refusal) {
+		return []string{noSchemas}, "with its tools' schemas in words"
 	}
-	if next, _, failed := a.prepare(); failed == nil && bytes.Equal(next.Body, sent) {
-		return err
-	}
-	a.client.lessons.add(a.place, news)
-	err.Message += "; asked again " + told
-	return &inference.Adapted{Refusal: err}
+	return nil, ""
 }
 
 // noSchemas is the lesson that the server does not take all that a tool's schema may say.

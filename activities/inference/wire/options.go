@@ -8,11 +8,17 @@ import (
 	"everstep/domain"
 )
 
+// Object are the fields of a JSON object. What is none has no fields.
+func Object(data []byte) (fields map[string]json.RawMessage) {
+	_ = json.Unmarshal(data, &fields)
+	return fields
+}
+
 // field is the value of one of some fields, or of a field in it, by its path. Nil: it is not there.
 func field(fields map[string]json.RawMessage, path string) (value json.RawMessage) {
 	for name := range strings.SplitSeq(path, ".") {
-		value, fields = fields[name], nil
-		_ = json.Unmarshal(value, &fields) // what is no object has no fields
+		value = fields[name]
+		fields = Object(value)
 	}
 	return value
 }
@@ -25,8 +31,7 @@ func (c *Client) checkOptions(options domain.Metadata) (bound int64, err error) 
 		}
 	}
 	for _, path := range c.api.Objects {
-		var fields map[string]json.RawMessage
-		if value := field(options, path); value != nil && json.Unmarshal(value, &fields) != nil {
+		if value := field(options, path); !IsNull(value) && Object(value) == nil {
 			return 0, domain.Invalidf("options: %s is not an object", path)
 		}
 	}

@@ -9,7 +9,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -176,7 +175,7 @@ func (a *Attempt) take(e Event, d Decoder) error {
 	case word == "done":
 		a.Done()
 		return d.End()
-	case e.Name == ping, word == "", slices.Contains(strings.Fields("ping heartbeat keepalive keep-alive"), word):
+	case e.Name == ping, word == "", Names("ping heartbeat keepalive keep-alive")[word]:
 		return nil
 	}
 	return d.Event(e)
