@@ -230,6 +230,9 @@ func (d *Draft) Call(list ...Piece) {
 		}
 		begins := call == nil
 		if begins {
+			if d.held > maxHeld {
+				return // the answer is refused behind this event
+			}
 			call = &draftCall{index: piece.Index}
 			d.calls = append(d.calls, call)
 			d.held += perPart
