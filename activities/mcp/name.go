@@ -79,7 +79,12 @@ func ToolName(server, tool string) string {
 	if name == server+separator+tool && len(name) <= maxToolName && tool != "" {
 		return name
 	}
-	return domain.Shorten(name, maxToolName-len(digestMark)-digestLength) + digestMark + domain.DigestOf([]byte(tool)).String()[:digestLength]
+	return marked(name, domain.DigestOf([]byte(tool)).String()[:digestLength])
+}
+
+// marked is a name of a tool, or the begin of one, that ends in a digest.
+func marked(name, digest string) string {
+	return domain.Shorten(name, maxToolName-len(digestMark)-digestLength) + digestMark + digest
 }
 
 // ToolPatterns are patterns of all names by which agents may know a server's tool that another program calls so, which has _ in
@@ -90,5 +95,5 @@ func ToolPatterns(server, called string) []string {
 	if strings.HasSuffix(name, "*") || !strings.ContainsAny(called, "_*?") && len(name) <= maxToolName {
 		return []string{name}
 	}
-	return []string{name, domain.Shorten(name, maxToolName-len(digestMark)-digestLength) + digestMark + strings.Repeat("?", digestLength)}
+	return []string{name, marked(name, strings.Repeat("?", digestLength))}
 }
