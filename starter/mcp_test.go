@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/require"
 
@@ -68,6 +69,30 @@ func TestMCPListHoldsNobodyUp(t *testing.T) {
 	code, _, stderr = c.call(t.Context(), "mcp", "list", "--mcp", file, "--timeout", "0s")
 	require.Equal(t, exitUsage, code)
 	require.Contains(t, stderr, "--timeout: ")
+}
+
+// TestMCPListShowsNoSecret: a server may repeat what it is given.
+func TestMCPListShowsNoSecret(t *testing.T) {
+	t.Parallel()
+	const secret = "sesame-sesame-sesame"
+	web := httptest.NewServer(sdk.NewStreamableHTTPHandler(func(r *http.Request) *sdk.Server {
+		server := sdk.NewServer(&sdk.Implementation{Name: r.Header.Get("X-Api-Key"), Version: "1"}, nil)
+		server.AddTool(&sdk.Tool{Name: "search", Description: "Search with " + r.Header.Get("X-Api-Key"), InputSchema: map[string]any{"type": "object"}}, nil)
+		server.AddPrompt(&sdk.Prompt{Name: "greet", Description: r.Header.Get("X-Api-Key")}, nil)
+		return server
+	}, nil))
+	t.Cleanup(web.Close)
+	file := filepath.Join(t.TempDir(), "mcp.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`mcpServers: {shop: {url: "`+web.URL+`", headers: {X-Api-Key: "${SHOP_KEY}", X-Region: "${REGION}"}}}`), 0o600))
+	c := newCaller(t)
+	c.variables["SHOP_KEY"], c.variables["REGION"], c.variables[local.VariableDir] = secret, "ea", t.TempDir()
+	for _, command := range [][]string{{"list"}, {"list", "--json"}, {"check", "shop"}} {
+		code, stdout, _ := c.call(t.Context(), append([]string{"mcp"}, append(command, "--mcp", file)...)...)
+		require.Zero(t, code)
+		require.Contains(t, stdout, "[hidden]")
+		require.Contains(t, stdout, "shop__search", "what is short is no key")
+		require.NotContains(t, stdout, secret)
+	}
 }
 
 // TestAToolOfAnMCPServerIsKnown to the command that brings up the worker which has it.

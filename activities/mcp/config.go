@@ -107,7 +107,8 @@ func (s Server) Secrets() (names []string) {
 func (s Server) allowed(tool string) (config ToolConfig, ok bool) {
 	config, ok = s.Tools[tool]
 	ok = (ok || s.Tools == nil) && !slices.ContainsFunc(s.Without, func(pattern string) bool {
-		fits, _ := path.Match(pattern, tool) // what is no pattern is a name
+		plain := strings.NewReplacer("/", ":").Replace     // * is any text, slashes included
+		fits, _ := path.Match(plain(pattern), plain(tool)) // what is no pattern is a name
 		return fits || pattern == tool
 	})
 	config.Effect = cmp.Or(config.Effect, s.Effect, domain.AtMostOnce)

@@ -72,7 +72,7 @@ func conforms(url string) error {
 	}
 	s := Open([]Server{server}, Options{
 		Secret: func(string) (string, error) { return given.ClientSecret, nil },
-		Redact: func(text string) string { return text }, Hide: func(string) {},
+		Redact: func(text string) string { return text }, Said: func(text string) string { return text }, Hide: func(string) {},
 	})
 	defer s.Close()
 	report, err := s.Examine(ctx, "s")

@@ -19,6 +19,9 @@ const (
 	maxServerName = 24
 	// maxToolName is the longest name of a tool that models take.
 	maxToolName = 64
+	// digestMark and so many characters of a digest end the name of a tool whose own name does not stand in it as it is.
+	digestMark   = "--"
+	digestLength = 8
 )
 
 // ServerPattern is what the name of a server looks like, but for its length.
@@ -27,6 +30,8 @@ const ServerPattern = `^[a-zA-Z0-9]([a-zA-Z0-9-]|_[a-zA-Z0-9-])*$`
 var (
 	validServer = regexp.MustCompile(ServerPattern)
 	notInName   = regexp.MustCompile(`[^a-zA-Z0-9_-]`)
+	// notInPattern is what no pattern of names of tools has.
+	notInPattern = regexp.MustCompile(`[^a-zA-Z0-9_*?-]`)
 	// notInServer is what no name of a server has.
 	notInServer = regexp.MustCompile(`[^a-zA-Z0-9_-]+|__+`)
 	digitFirst  = regexp.MustCompile(`^[0-9]`)
@@ -67,13 +72,28 @@ func CheckServer(name string) string {
 
 // ToolName is the name by which agents know a server's tool: SERVER__TOOL. Where the
 // tool's own name has other characters than letters, digits, - and _, they become _;
-// where it has them, or is too long for 64 bytes in all, it ends in a digest of the
+// where it has them, or is too long for 64 bytes in all, the name ends in -- and a digest of the
 // whole, so that no two tools share a name.
 func ToolName(server, tool string) string {
 	name := server + separator + notInName.ReplaceAllString(tool, "_")
 	if name == server+separator+tool && len(name) <= maxToolName && tool != "" {
 		return name
 	}
-	end := "_" + domain.DigestOf([]byte(tool)).String()[:8]
-	return domain.Shorten(name, maxToolName-len(end)) + end
+	return marked(name, domain.DigestOf([]byte(tool)).String()[:digestLength])
+}
+
+// marked is a name of a tool, or the begin of one, that ends in a digest.
+func marked(name, digest string) string {
+	return domain.Shorten(name, maxToolName-len(digestMark)-digestLength) + digestMark + digest
+}
+
+// ToolPatterns are patterns of all names by which agents may know a server's tool that another program calls so, which has _ in
+// the place of other characters, or the tools that such a pattern means.
+func ToolPatterns(server, called string) []string {
+	called = notInPattern.ReplaceAllString(called, "_")
+	name := server + separator + called
+	if strings.HasSuffix(name, "*") || !strings.ContainsAny(called, "_*?") && len(name) <= maxToolName {
+		return []string{name}
+	}
+	return []string{name, marked(name, strings.Repeat("?", digestLength))}
 }

@@ -119,7 +119,7 @@ func (s *Servers) Examine(ctx context.Context, name string) (Report, error) {
 		}
 	}
 	slices.Sort(report.Missing)
-	return report, nil
+	return domain.Texts(report, func(text string, _ bool) string { return own.options.Said(text) }), nil
 }
 
 // parts are those of the protocol that a server has.

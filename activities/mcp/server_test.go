@@ -367,6 +367,7 @@ func openServers(t *testing.T, options Options, servers ...Server) *Servers {
 	if options.Redact == nil {
 		options.Redact = func(text string) string { return text }
 	}
+	options.Said = options.Redact
 	if options.Hide == nil {
 		options.Hide = func(string) {}
 	}

@@ -21,6 +21,8 @@ type Options struct {
 	Secret func(name string) (string, error)
 	// Redact takes secrets out of the error of a server that fails.
 	Redact func(text string) string
+	// Said takes them out of what a server says of itself, but for those that are too short to be keys.
+	Said func(text string) string
 	// Hide is told each token that a server is given as a secret, Keep what the file of its variables holds: these are so many
 	// that they must not take the place of others.
 	Hide, Keep func(secret string)

@@ -67,21 +67,28 @@ func TestFinishOptional(t *testing.T) {
 	}
 }
 
-// TestManyCallsElsewhere cost what they are, and not what all before them are at each.
-func TestManyCallsElsewhere(t *testing.T) { // counts what the process takes: not in parallel
-	cost := func(calls int) uint64 {
-		body := chunk(`{"index":1,"delta":{"tool_calls":[{"id":"z","function":{"name":"z"}}]}}`)
-		for k := range calls {
-			body += chunk(fmt.Sprintf(`{"index":0,"delta":{"tool_calls":[{"index":%d,"id":"c%d","function":{"name":"f"}}]}}`, k, k))
+// TestManyPieces cost what they are, and not what all before them are at each: calls in another choice, and a call in the text.
+func TestManyPieces(t *testing.T) { // counts what the process takes: not in parallel
+	asked := question()
+	asked.Config.Options = domain.Metadata{"dialect": []byte(`{"tool_calls_in_text":true}`)}
+	for first, piece := range map[string]string{
+		`{"index":1,"delta":{"tool_calls":[{"id":"z","function":{"name":"z"}}]}}`: `{"index":0,"delta":{"tool_calls":[{"index":%d,"id":"c%d","function":{"name":"f"}}]}}`,
+		`{"index":0,"delta":{"content":"<tool_call>"}}`:                           `{"index":0,"delta":{"content":"` + strings.Repeat("x", 1000) + `%d%d"}}`,
+	} {
+		cost := func(pieces int) uint64 {
+			body := chunk(first)
+			for k := range pieces {
+				body += chunk(fmt.Sprintf(piece, k, k))
+			}
+			url := providers.Serve(t, 200, nil, body).URL
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_, _ = infer(t, url, asked)
+			runtime.ReadMemStats(&after)
+			return after.TotalAlloc - before.TotalAlloc
 		}
-		url := providers.Serve(t, 200, nil, body).URL
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_, _ = infer(t, url, question())
-		runtime.ReadMemStats(&after)
-		return after.TotalAlloc - before.TotalAlloc
+		require.Less(t, cost(800), 3*cost(400), first)
 	}
-	require.Less(t, cost(800), 3*cost(400))
 }
 
 // TestToldOfWhatWasCut: what may begin a tag that nothing closes is thought, and a call that the server could not read is

@@ -66,6 +66,7 @@ var (
 // The tags between which models write. The end of each is spelled as it is, with a slash.
 const (
 	callTag  = "<tool_call>"
+	callEnd  = "</tool_call>"
 	thinkTag = "<think>"
 	thinkEnd = "</think>"
 )
@@ -75,7 +76,8 @@ type tags struct {
 	writing
 	tools []domain.ToolSpec
 	// open is the tag that is not closed, and held what is to be looked at with the next piece.
-	open, held string
+	open string
+	held []byte
 	// closed says that a tag was the last thing, behind which blanks mean nothing.
 	closed bool
 	calls  int
@@ -91,14 +93,19 @@ func (s *assembly) takeText(piece string, last bool) {
 		return
 	}
 	s.Hold(-len(t.held))
-	rest := t.held + piece
-	t.held = ""
+	t.held = append(t.held, piece...)
+	if t.open == callTag && !last && !bytes.Contains(t.held[max(0, len(t.held)-len(piece)-len(callEnd)):], []byte(callEnd)) {
+		s.Hold(len(t.held)) // not looked at as a whole for each piece
+		return
+	}
+	rest := string(t.held)
+	t.held = nil
 	for rest != "" {
 		at, tag := t.next(rest, s.TextAt(atText) != "")
 		if at < 0 {
 			sure := t.sure(rest, last)
 			s.between(rest[:sure], "")
-			t.held = rest[sure:]
+			t.held = []byte(rest[sure:])
 			s.Hold(len(t.held))
 			return
 		}

@@ -104,7 +104,7 @@ func TestForeignNamesOfServers(t *testing.T) {
 	const cut = "io.github.somebody/documents"
 	document, _ := mcp.ServerNames(cut)
 	_, second := mcp.ServerNames("a-b")
-	s := agentfile.Settings{Tools: []string{"read_file", "my-server__*", "a-b__*", "Twin__*", "twi-n__*", second + "__*", document + "__*", "mcp-21st__*", "off__*"}, Unstarted: []string{"off__*"}}
+	s := agentfile.Settings{Tools: []string{"read_file", "my-server__*", "a-b__*", "Twin__*", "twi-n__*", second + "__*", document + "__*", "mcp-21st__*", "c-d__*", "far__*", "far_off__*", "off__*"}, Unstarted: []string{"off__*"}}
 	const claude, copilot, openCode, gemini = ".claude/agents/a.md", ".github/agents/a.agent.md", ".opencode/agent/a.md", ".gemini/agents/a.md"
 	for _, row := range []struct{ path, front, has, lacks string }{
 		{claude, "tools: mcp__my_server__find, mcp__my.server__see", "my-server__find my-server__see", "my-server__other"},
@@ -120,6 +120,11 @@ func TestForeignNamesOfServers(t *testing.T) {
 		{claude, "disallowedTools: mcp__21st", "my-server__find", "mcp-21st__make"},
 		{claude, "disallowedTools: mcp__TWIN", "my-server__find", "Twin__find twi-n__find"},
 		{claude, "mcpServers: {my.server: {enabled: false}, " + cut + ": {excludeTools: [find]}}", document + "__other", "my-server__find " + document + "__find"},
+		{claude, "disallowedTools: mcp__my_server__find_all", "my-server__find_all_together my-server__all", mcp.ToolName("my-server", "find.all") + " my-server__find_all"},
+		{claude, "disallowedTools: 'mcp__my.server__db/*, mcp__c__d__*_it'", "my-server__find", mcp.ToolName("my-server", "db/all") + " c-d__do_it " + mcp.ToolName("c-d", "do.it")},
+		{claude, "mcpServers: {my.server: {excludeTools: ['*all']}}", "my-server__find", mcp.ToolName("my-server", "db/all") + " my-server__all"},
+		{openCode, "permission: {far_off_find: deny}", "far__find", "far_off__find far__off_find"},
+		{openCode, "permission: {'far_*': deny}", "c-d__find", "far_off__find far__find"},
 		{copilot, "tools: [my.server/find, " + cut + "/*]", "my-server__find " + document + "__find", "my-server__other"},
 		{copilot, "tools: [my.server]", "my-server__find", "a-b__find"},
 		{copilot, "tools: [registry/my.server/find]", "my-server__find", "my-server__other"},

@@ -192,19 +192,28 @@ func (t *foreigner) covered(word, dialect string, denies bool) []string {
 	var covered []string
 	called, tool := t.remote(word)
 	servers := t.family.settings.servers(cmp.Or(called, word))
+	if denies {
+		covered = t.everywhere(word)
+	}
 	switch {
 	case word == "*":
 		return []string{word}
 	case dialect != claudeCode && isAmong(name, "edit write patch"):
 		return []string{"edit_file", "write_file"} // they are one there
 	case len(ours) > 0 && !wild, known:
-		return ours
+		for _, tool := range ours {
+			covered = once(covered, tool)
+		}
+		return covered
 	case called != "":
 		for _, server := range servers {
+			patterns := []string{server + domain.ServerSeparator + tool}
 			if denies && strings.ContainsAny(server, "*?") {
-				server = signs.ReplaceAllString(server, "?*")
+				patterns = mcp.ToolPatterns(signs.ReplaceAllString(server, "?*"), tool)
 			}
-			covered = append(covered, server+domain.ServerSeparator+tool)
+			for _, pattern := range patterns {
+				covered = once(covered, pattern)
+			}
 		}
 		if !denies || !wild || !strings.HasPrefix(word, called+"_") || t.family.settings.hasServer(called) {
 			return covered
@@ -229,6 +238,39 @@ func (t *foreigner) covered(word, dialect string, denies bool) []string {
 		pattern = signs.ReplaceAllString(word, "?*")
 	}
 	return append(slices.Compact(covered), pattern)
+}
+
+// everywhere are patterns of all tools that a word may mean of the worker's MCP servers, wherever in it the name of one ends.
+func (t *foreigner) everywhere(word string) (patterns []string) {
+	s, separator := t.family.settings, "_"
+	bare, prefixed := strings.CutPrefix(word, "mcp__")
+	switch {
+	case prefixed:
+		separator = domain.ServerSeparator
+	case t.Dialect == claudeCode:
+		return nil
+	case strings.Contains(word, "/"):
+		separator = "/"
+	case t.Dialect == geminiCLI:
+		bare = strings.TrimPrefix(word, "mcp_")
+	}
+	literal := regexp.MustCompile(`^[^*?]*`).FindString(bare)
+	for at := range len(literal) + 1 {
+		called, tool := bare[:at], bare[at:]
+		if (prefixed || tool != "") && strings.HasPrefix(tool+separator, separator) && s.hasServer(called) {
+			for _, server := range s.servers(called) {
+				patterns = append(patterns, mcp.ToolPatterns(server, cmp.Or(strings.TrimLeft(tool, separator), "*"))...)
+			}
+		}
+	}
+	longer := func(name string) bool { // as in far_*, which has the tools of far_off too
+		server, all := domain.ServerOfAll(name)
+		return all && strings.HasPrefix(signs.ReplaceAllString(server, "_"), signs.ReplaceAllString(literal, "_"))
+	}
+	if len(patterns) > 0 && literal != bare && separator == "_" && slices.ContainsFunc(s.Tools, longer) {
+		patterns = append(patterns, signs.ReplaceAllString(bare, "?*"))
+	}
+	return patterns
 }
 
 // signs are what the names of servers and tools may have otherwise here.

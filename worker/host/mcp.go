@@ -73,7 +73,7 @@ func (c Config) Servers(logger log.Logger) (*mcp.Servers, error) {
 	if err != nil || c.MCP == "" {
 		return nil, err
 	}
-	options := mcp.Options{Secret: c.named, Hide: c.secrets.add, Keep: c.secrets.fix, Redact: c.secrets.hide, Root: c.Dir, Log: logger}
+	options := mcp.Options{Secret: c.named, Hide: c.secrets.add, Keep: c.secrets.fix, Redact: c.secrets.hide, Said: c.secrets.Hide, Root: c.Dir, Log: logger}
 	programs := slices.ContainsFunc(configs, func(s mcp.Server) bool { return s.Command != "" })
 	if programs && logger != nil && !warden.Whole() {
 		logger.Warn("what an MCP server starts may outlive this worker where that is killed: main does not begin with host.Begin, or this is not Linux")

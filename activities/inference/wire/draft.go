@@ -231,6 +231,9 @@ func (d *Draft) Call(list ...Piece) {
 		}
 		begins := call == nil
 		if begins {
+			if d.held > maxHeld {
+				return // the answer is refused behind this event
+			}
 			call = &draftCall{index: piece.Index}
 			d.calls = append(d.calls, call)
 			d.held += perPart

@@ -86,6 +86,13 @@ func TestRepetitionsCostWhatTheyBring(t *testing.T) {
 		d.Call(wire.Piece{Arguments: "        "})
 	}
 	require.Len(t, d.Calls()[0].Arguments, 2+8<<18)
+	many := make([]wire.Piece, 1<<14)
+	for k := range many {
+		many[k] = wire.Piece{Index: k, Name: "f"}
+	}
+	d = &wire.Draft{}
+	d.Call(many...)
+	require.Less(t, len(d.Calls()), 5000, "more are refused, and not compared with each other before")
 }
 
 // TestWhatIsKeptCanBeReadAgain: a record of it is a few levels deeper, and JSON is read to 10,000.
