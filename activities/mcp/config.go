@@ -107,8 +107,8 @@ func (s Server) Secrets() (names []string) {
 func (s Server) allowed(tool string) (config ToolConfig, ok bool) {
 	config, ok = s.Tools[tool]
 	ok = (ok || s.Tools == nil) && !slices.ContainsFunc(s.Without, func(pattern string) bool {
-		fits, _ := path.Match(pattern, tool) // what is no pattern is a name
-		return fits || pattern == tool
+		fits, _ := path.Match(strings.ReplaceAll(pattern, "/", "_"), strings.ReplaceAll(tool, "/", "_")) // a star is for slashes too
+		return fits || pattern == tool                                                                   // what is no pattern is a name
 	})
 	config.Effect = cmp.Or(config.Effect, s.Effect, domain.AtMostOnce)
 	config.Timeout = cmp.Or(config.Timeout, s.Timeout)

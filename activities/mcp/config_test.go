@@ -36,8 +36,8 @@ mcpServers:
     stateful: false
   few:
     command: /usr/bin/server
-    tools: [a, b.c, delete_all]
-    excludeTools: ["delete_*", "b.["]
+    tools: [a, b.c, delete/all]
+    excludeTools: ["delete*", "b.["]
   crm:
     url: https://crm.example.com/mcp
     oauth: {client_id: everstep, client_secret: "${CRM_SECRET}", issuer: https://login.example.com}
@@ -46,13 +46,13 @@ mcpServers:
 	require.Equal(t, []Server{
 		{Name: "local", Command: filepath.Join(dir, "bin/server"), Dir: filepath.Join(dir, "work"), Effect: domain.Idempotent, Timeout: 30 * time.Second,
 			Tools: map[string]ToolConfig{"read": {Effect: domain.ReadOnly, Timeout: 5 * time.Second}, "pay": {Effect: domain.AtMostOnce}, "plain": {}}},
-		{Name: "few", Command: "/usr/bin/server", Dir: dir, Tools: map[string]ToolConfig{"a": {}, "b.c": {}, "delete_all": {}}, Without: []string{"delete_*", "b.["}},
+		{Name: "few", Command: "/usr/bin/server", Dir: dir, Tools: map[string]ToolConfig{"a": {}, "b.c": {}, "delete/all": {}}, Without: []string{"delete*", "b.["}},
 		{Name: "crm", URL: "https://crm.example.com/mcp", Dir: dir, OAuth: &OAuth{
 			ClientID: "everstep", Secret: Variable{"client_secret", "${CRM_SECRET}"}, Issuer: "https://login.example.com",
 		}},
 	}, servers)
 	require.Equal(t, []string{"CRM_SECRET"}, servers[2].Secrets())
-	for tool, has := range map[string]bool{"a": true, "b.c": true, "delete_all": false, "c": false} {
+	for tool, has := range map[string]bool{"a": true, "b.c": true, "delete/all": false, "c": false} {
 		_, ok := servers[1].allowed(tool)
 		require.Equal(t, has, ok, tool)
 	}
