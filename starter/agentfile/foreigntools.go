@@ -124,6 +124,9 @@ var remotes = []*regexp.Regexp{
 	regexp.MustCompile(`^mcp__(.+?)(?:__(.*))?$`), regexp.MustCompile(`^(.+)/([^/]+)$`), regexp.MustCompile(`^(.+?)_+(\*)$`),
 }
 
+// maxName bounds in bytes a word of which each part may be the name of a server.
+const maxName = 200
+
 // remote parts a word into an MCP server, as it is called there, and its tool; empty: it is the name of none.
 func (t *foreigner) remote(word string) (called, tool string) {
 	if rest, prefixed := strings.CutPrefix(word, "mcp_"); prefixed && t.Dialect == geminiCLI && rest == "*" {
@@ -136,7 +139,7 @@ func (t *foreigner) remote(word string) (called, tool string) {
 			return found[1], cmp.Or(found[2], "*")
 		}
 	}
-	for end := strings.LastIndex(word, "_"); end > 0; end = strings.LastIndex(word[:end], "_") {
+	for end := strings.LastIndex(word, "_"); end > 0 && len(word) <= maxName; end = strings.LastIndex(word[:end], "_") {
 		if t.family.settings.hasServer(word[:end]) {
 			return word[:end], strings.TrimLeft(word[end:], "_")
 		}
