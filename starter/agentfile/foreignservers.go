@@ -72,7 +72,7 @@ func (t *foreigner) server(at document.Place, name string, config *yaml.Node) {
 		return
 	}
 	var means map[string]any
-	if config != nil && config.Kind == yaml.MappingNode && config.Decode(&means) == nil {
+	if config != nil && config.Decode(&means) == nil {
 		means = withoutSecrets(means)
 	}
 	if means["command"] == nil && means["url"] == nil {
