@@ -95,8 +95,8 @@ func (s *reading) renamed(at document.Place, keys document.Keys) *yaml.Node {
 			passed = append(passed, document.Shorten(name.Value))
 		}
 	}
-	if most := 12; len(passed) > most {
-		passed = append(passed[:most], fmt.Sprintf("and %d more", len(passed)-most))
+	if more := len(passed) - 12; more > 0 {
+		passed = append(passed[:12], fmt.Sprintf("and %d more", more))
 	}
 	if len(passed) > 0 {
 		s.Notes = append(s.Notes, "passed over: "+strings.Join(passed, ", "))

@@ -44,6 +44,7 @@ func listIn(result json.RawMessage) (json.RawMessage, error) {
 		tools = append(tools, inPlace(nil, "all that follows", fmt.Errorf("the list goes on behind what is no text: %s", domain.Shorten(string(cursor), maxUnread))))
 	}
 	fields["tools"], _ = json.Marshal(tools) // they were read from JSON
+	fields["ttlMs"] = json.RawMessage("0")   // who lists again wants an answer, and not the SDK's copy
 	return json.Marshal(fields)
 }
 

@@ -71,6 +71,7 @@ func TestAToolThatCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct{ page, named, problem string }{
 		"a name that is none":  {`{"tools":[` + good + `,{"name":7,"inputSchema":{"type":"object"}}]}`, "tool 2", "name"},
 		"null":                 {`{"tools":[` + good + `,null]}`, "tool 2", "it is null"},
+		"a list to be kept":    {`{"tools":[` + good + `,null],"ttlMs":3600000}`, "tool 2", "it is null"},
 		"a number":             {`{"tools":[7,` + good + `]}`, "tool 1", "no object"},
 		"one that is too deep": {`{"tools":[` + deep + `,` + good + `]}`, "deep", "nested more than 900 deep"},
 		"no way to go on":      {`{"tools":[` + good + `],"nextCursor":7}`, "all that follows", "no text: 7"},
@@ -79,7 +80,7 @@ func TestAToolThatCannotBeRead(t *testing.T) {
 			t.Parallel()
 			for _, version := range []string{"2025-06-18", "2025-11-25", "2026-07-28"} {
 				log := &warnings{}
-				s := openServers(t, Options{Log: log}, listing(t, version, c.page))
+				s := openServers(t, Options{Log: log, fresh: 1}, listing(t, version, c.page))
 				for range 2 {
 					all, err := s.All(t.Context(), "s")
 					require.NoError(t, err, version)

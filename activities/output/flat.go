@@ -65,7 +65,7 @@ var (
 	// usualName is what APIs take as the name of a property.
 	usualName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 	// unusual finds in a regular expression of RE2 what other engines may not know: APIs refuse a schema for it.
-	unusual = regexp.MustCompile(`\\[pPzQEC]|\\x\{|\(\?[^:]`)
+	unusual = regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*(?:\\[pPzQEC]|\\x\{|\(\?[^:])`)
 )
 
 // maxTold bounds in bytes what a description tells of a schema.

@@ -133,10 +133,11 @@ func (m *mending) name(v any, at place) {
 	members := asMap(v)
 	for word, mark := range map[string]string{"$id": "", "id": "", "$anchor": "#", "$dynamicAnchor": "#"} {
 		if name := strings.TrimSuffix(text(members[word]), "#"); name != "" {
-			_, twice := m.names[mark+name]
-			if m.names[mark+name] = "#" + (&url.URL{Fragment: at.pointer()}).EscapedFragment(); twice {
-				m.names[mark+name] = ""
+			here := "#" + (&url.URL{Fragment: at.pointer()}).EscapedFragment()
+			if other, twice := m.names[mark+name]; twice && other != here {
+				here = ""
 			}
+			m.names[mark+name] = here
 		}
 	}
 	for key, inner := range members {

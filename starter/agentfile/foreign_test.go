@@ -224,6 +224,8 @@ func TestForeignKeysThatMakeNoSense(t *testing.T) {
 		_, err := agentfile.Settings{}.Parse(".claude/agents/a.md", []byte("---\n"+text+"---\n"))
 		require.EqualError(t, err, ".claude/agents/a.md:"+says)
 	}
+	_, err := worker().Parse(".claude/agents/a.md", []byte("---\ndisallowedTools: "+strings.Repeat("a_", 4e4)+"b\n---\n"))
+	require.EqualError(t, err, ".claude/agents/a.md: approvals[0].tool: is no name of a tool; give one, with * for any text", "it ends")
 }
 
 func TestForeignFilesAreFoundByName(t *testing.T) {

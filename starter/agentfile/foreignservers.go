@@ -72,7 +72,7 @@ func (t *foreigner) server(at document.Place, name string, config *yaml.Node) {
 		return
 	}
 	var means map[string]any
-	if config != nil && config.Kind == yaml.MappingNode && config.Decode(&means) == nil {
+	if config != nil && config.Decode(&means) == nil {
 		means = withoutSecrets(means)
 	}
 	if means["command"] == nil && means["url"] == nil {
@@ -132,7 +132,8 @@ var (
 // withoutSecrets is how a server is started or reached, by the keys that are ours, with variables in place of what may be secret.
 func withoutSecrets(config map[string]any) map[string]any {
 	made := map[string]any{}
-	for name, value := range config {
+	for _, name := range slices.Backward(slices.Sorted(maps.Keys(config))) { // httpUrl counts before url, as in the worker's file
+		value := config[name]
 		switch key := mcp.Key(name); key {
 		case "type", "cwd":
 			made[key] = fmt.Sprint(value)

@@ -136,7 +136,7 @@ func (t *foreigner) remote(word string) (called, tool string) {
 			return found[1], cmp.Or(found[2], "*")
 		}
 	}
-	for end := strings.LastIndex(word, "_"); end > 0; end = strings.LastIndex(word[:end], "_") {
+	for end := strings.LastIndex(word, "_"); end > 0 && len(word) <= 200; end = strings.LastIndex(word[:end], "_") { // of a long word it is too much work
 		if t.family.settings.hasServer(word[:end]) {
 			return word[:end], strings.TrimLeft(word[end:], "_")
 		}
@@ -278,8 +278,8 @@ var signs = regexp.MustCompile(`[^a-zA-Z0-9*?]+`)
 
 // like reports whether a tool's name is one that a pattern means.
 func like(pattern, name string) bool {
-	ok, err := path.Match(pattern, name)
-	return ok && err == nil || pattern == name
+	ok, _ := path.Match(pattern, name) // what is no pattern is a name
+	return ok || pattern == name
 }
 
 // apart is a mark with spaces between it and its word.
