@@ -69,12 +69,12 @@ func (s AgentState) completedStep(now time.Time) AgentState {
 	return s.updated(now)
 }
 
-func (s AgentState) inStep(doing string) (AgentStep, error) {
+func (s AgentState) inStep(doing string) (none AgentStep, _ error) {
 	if err := s.active(doing); err != nil {
-		return AgentStep{}, err
+		return none, err
 	}
 	if s.Execution.CurrentStep == nil {
-		return AgentStep{}, Deniedf("%s: no step is in progress; begin one first", doing)
+		return none, Deniedf("%s: no step is in progress; begin one first", doing)
 	}
 	return *s.Execution.CurrentStep, nil
 }

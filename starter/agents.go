@@ -108,10 +108,7 @@ what to do. Exits 1 where there is any. A tool that run would refuse is noted, a
 workers of your own may have it; whether those have hooks, model and tools is
 known to them alone.`, `  starter agents check
   starter agents check agents/reviewer.md agents/writer.yaml
-  starter agents check --json | jq -r '.[].message'`, nil)
-	command.Args = cobra.ArbitraryArgs
-	command.ValidArgsFunction = p.completeAgents
-	command.RunE = func(_ *cobra.Command, args []string) error {
+  starter agents check --json | jq -r '.[].message'`, func(_ context.Context, args []string) error {
 		settings, err := p.settings()
 		if err != nil {
 			return err
@@ -159,7 +156,9 @@ known to them alone.`, `  starter agents check
 			return err
 		}
 		return &exitError{code: exitOther, text: render.Counted(len(all), "problem")}
-	}
+	})
+	command.Args = cobra.ArbitraryArgs
+	command.ValidArgsFunction = p.completeAgents
 	registerFolder(command, &dir)
 	return command
 }

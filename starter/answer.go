@@ -156,28 +156,27 @@ without a name may have ended: if it goes on, with extend, its model is told.
 CALL is the call's id as status and explain show it, or the beginning of it.
 list --unknown names the agents that have such calls.`,
 		`  starter resolve notes 3f2a --done --result "receipt 4711" --reason "journal"
-  starter resolve notes 3f2a --not-done --reason "the bank has made it void"`, nil)
-	command.RunE = func(command *cobra.Command, args []string) error {
-		switch {
-		case done == notDone:
-			return usage("--done, --not-done: give one of them, whichever is true")
-		case options.Reason == "":
-			return usage("--reason: is missing; say how you know")
-		}
-		if options.Verdict = domain.VerdictNotDone; done {
-			options.Verdict = domain.VerdictDone
-		}
-		options.Call = args[1]
-		return p.change(command.Context(), args, func(ctx context.Context, s *local.Stack, id string) error {
-			resolved, err := s.Agents.Resolve(ctx, id, options)
-			if err != nil {
-				return err
+  starter resolve notes 3f2a --not-done --reason "the bank has made it void"`, func(ctx context.Context, args []string) error {
+			switch {
+			case done == notDone:
+				return usage("--done, --not-done: give one of them, whichever is true")
+			case options.Reason == "":
+				return usage("--reason: is missing; say how you know")
 			}
-			return p.done(resolved, "the call of %s in step %d of execution %d is resolved as %s; %s of %s left unresolved",
-				render.OneLine(resolved.Wait.Tool), resolved.Wait.Step, resolved.Wait.Execution, resolved.Wait.Verdict(),
-				render.Counted(resolved.UnknownOutcomes, "call"), resolved.ID)
+			if options.Verdict = domain.VerdictNotDone; done {
+				options.Verdict = domain.VerdictDone
+			}
+			options.Call = args[1]
+			return p.change(ctx, args, func(ctx context.Context, s *local.Stack, id string) error {
+				resolved, err := s.Agents.Resolve(ctx, id, options)
+				if err != nil {
+					return err
+				}
+				return p.done(resolved, "the call of %s in step %d of execution %d is resolved as %s; %s of %s left unresolved",
+					render.OneLine(resolved.Wait.Tool), resolved.Wait.Step, resolved.Wait.Execution, resolved.Wait.Verdict(),
+					render.Counted(resolved.UnknownOutcomes, "call"), resolved.ID)
+			})
 		})
-	}
 	set := command.Flags()
 	set.BoolVar(&done, "done", false, "it took effect")
 	set.BoolVar(&notDone, "not-done", false, "it did not, and cannot any more")

@@ -204,11 +204,11 @@ const hookLosses = 3
 
 // askHook runs a hook that is an activity. It is asked again where its worker was lost: that is the one that is no longer heard of,
 // not the one that is late. One that a stop cut off has no say, and a gentle stop lets it have its say.
-func (t *stepRun) askHook(spec contract.HookSpec, at any) (contract.HookReply, error) {
+func (t *stepRun) askHook(spec contract.HookSpec, at any) (none contract.HookReply, _ error) {
 	t.agent.note(fmt.Sprintf("hook %s at %s", spec.Name, spec.Trigger))
 	request := t.hookRequest(spec, at)
 	if err := t.weigh(request); err != nil {
-		return contract.HookReply{}, err
+		return none, err
 	}
 	if spec.Trigger == domain.TriggerBeforeToolUse || spec.Trigger == domain.TriggerAfterToolUse {
 		t.keep() // calls that have begun are seen while it waits, and as hooks have left those that are over
@@ -231,9 +231,9 @@ func (t *stepRun) askHook(spec contract.HookSpec, at any) (contract.HookReply, e
 		t.mail.DrainSignals()
 		return *reply, t.weigh(*reply)
 	case t.mail.Interrupted() && (request.Lost > 0 || temporal.IsCanceledError(err) || errorOf(err).Lacking):
-		return contract.HookReply{}, nil
+		return none, nil
 	}
-	return contract.HookReply{}, errorOf(err)
+	return none, errorOf(err)
 }
 
 func (t *stepRun) hookRequest(spec contract.HookSpec, at any) contract.HookRequest {

@@ -56,31 +56,31 @@ func readRecord(a account.Account) (Record, error) {
 }
 
 // recordOf is the record in the account of one execution that has ended, and refuses an account of anything else.
-func recordOf(a account.Account) (Record, error) {
+func recordOf(a account.Account) (none Record, _ error) {
 	if a.Head == nil {
-		return Record{}, invalid("head", "is missing")
+		return none, invalid("head", "is missing")
 	}
 	if len(a.Executions) != 1 {
-		return Record{}, invalid("executions", "has %d; a record is of one", len(a.Executions))
+		return none, invalid("executions", "has %d; a record is of one", len(a.Executions))
 	}
 	e := a.Executions[0]
 	switch {
 	case e.RunID != a.Head.Run.ID:
-		return Record{}, invalid("executions[0].run_id", "is %q, and that of the head %q", domain.Shorten(e.RunID, 64), domain.Shorten(a.Head.Run.ID, 64))
+		return none, invalid("executions[0].run_id", "is %q, and that of the head %q", domain.Shorten(e.RunID, 64), domain.Shorten(a.Head.Run.ID, 64))
 	case e.Ended == nil:
-		return Record{}, invalid("executions[0].ended", "is missing; only what has ended is recorded")
+		return none, invalid("executions[0].ended", "is missing; only what has ended is recorded")
 	case e.Constraints == nil:
-		return Record{}, invalid("executions[0].constraints", "is missing; it says what bounds the agent's forks")
+		return none, invalid("executions[0].constraints", "is missing; it says what bounds the agent's forks")
 	case e.State == nil:
-		return Record{}, invalid("executions[0].final_state", "is missing")
+		return none, invalid("executions[0].final_state", "is missing")
 	}
 	var state domain.AgentState
 	if err := domain.DecodeInto(e.State, &state); err != nil {
-		return Record{}, fmt.Errorf("executions[0].final_state.%w", err)
+		return none, fmt.Errorf("executions[0].final_state.%w", err)
 	}
 	for i, step := range a.Steps {
 		if step.Execution != e.Number {
-			return Record{}, invalid(fmt.Sprintf("steps[%d].execution_number", i), "is %d, and that of the execution %d", step.Execution, e.Number)
+			return none, invalid(fmt.Sprintf("steps[%d].execution_number", i), "is %d, and that of the execution %d", step.Execution, e.Number)
 		}
 	}
 	e.State, e.Imported, e.Prior, e.MoreSignals = nil, a.Imported, state.Execution.ExecutionCounts.Prior, state.Execution.Continuation.More

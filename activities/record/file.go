@@ -229,20 +229,20 @@ func read(r io.Reader, decode func([]byte) (any, error), take func(any) error) e
 }
 
 // head reads the first line. Of what does not begin as a file of ours is not said that it was cut off.
-func (l *lineReader) head() (head, error) {
+func (l *lineReader) head() (none head, _ error) {
 	line, err := l.next()
 	begun := bytes.HasPrefix(line, plainMagic) || bytes.HasPrefix(plainMagic, line) || bytes.HasPrefix(zstdMagic, line)
 	switch {
 	case bytes.HasPrefix(line, gzipMagic):
-		return head{}, domain.Invalidf("is compressed with gzip; decompress it: export compresses with zstd, and what is plain is read too")
+		return none, domain.Invalidf("is compressed with gzip; decompress it: export compresses with zstd, and what is plain is read too")
 	case bytes.HasPrefix(line, sessionMagic):
-		return head{}, domain.Invalidf("is a saved session, which run takes as --messages FILE; give a file that export has written without --session")
+		return none, domain.Invalidf("is a saved session, which run takes as --messages FILE; give a file that export has written without --session")
 	case err == nil:
 		return readHead(line)
 	case !begun, domain.AsError(err).Kind == domain.TooLarge:
-		return head{}, errNoHead
+		return none, errNoHead
 	}
-	return head{}, err
+	return none, err
 }
 
 func readHead(line []byte) (h head, err error) {

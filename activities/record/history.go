@@ -37,14 +37,14 @@ type historyArgs struct {
 	FromStep int `json:"from_step"`
 }
 
-func (s *Store) history(ctx context.Context, asked historyArgs) (tool.Result, error) {
+func (s *Store) history(ctx context.Context, asked historyArgs) (none tool.Result, _ error) {
 	call, ok := tool.ExecutionOf(ctx)
 	if !ok || call.Earlier == nil {
-		return tool.Result{}, domain.Errorf(domain.Unavailable, "execution_history: the call does not say which session it is of; call again")
+		return none, domain.Errorf(domain.Unavailable, "execution_history: the call does not say which session it is of; call again")
 	}
 	all, err := s.List(ctx, call.AgentID)
 	if err != nil {
-		return tool.Result{}, err
+		return none, err
 	}
 	var lines []string
 	for _, ref := range slices.Backward(all) {
@@ -58,7 +58,7 @@ func (s *Store) history(ctx context.Context, asked historyArgs) (tool.Result, er
 		r, own, err := s.own(ctx, *call.Earlier, ref)
 		switch present := r.present(*call.Earlier); {
 		case err != nil:
-			return tool.Result{}, err
+			return none, err
 		case own && asked.Number > 0:
 			return tool.Result{Content: present.shown(max(asked.FromStep, 1))}, nil
 		case own:
@@ -67,7 +67,7 @@ func (s *Store) history(ctx context.Context, asked historyArgs) (tool.Result, er
 	}
 	switch {
 	case asked.Number > 0:
-		return tool.Result{}, domain.Invalidf("number: no execution %d of this session is recorded; leave it out to list those that are", asked.Number)
+		return none, domain.Invalidf("number: no execution %d of this session is recorded; leave it out to list those that are", asked.Number)
 	case len(lines) == 0:
 		return tool.Result{Content: "no earlier execution of this session is recorded"}, nil
 	}

@@ -147,10 +147,10 @@ func (p Position) key() string {
 
 // Position is where the session has stood since the newest move after an execution. The error is ErrNone where it was not
 // moved since; a position that cannot be read is Internal, and no earlier one is taken for it.
-func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {
+func (s *Store) Position(ctx context.Context, after Ref) (none Position, _ error) {
 	names, err := s.names(ctx, after.AgentID)
 	if err != nil {
-		return Position{}, err
+		return none, err
 	}
 	newest := objectName{ref: after}
 	for _, name := range names {
@@ -159,7 +159,7 @@ func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {
 		}
 	}
 	if newest.move == 0 {
-		return Position{}, fmt.Errorf("records: %s has no position after execution %d of agent %s: %w", s.name, after.Number, after.AgentID, ErrNone)
+		return none, fmt.Errorf("records: %s has no position after execution %d of agent %s: %w", s.name, after.Number, after.AgentID, ErrNone)
 	}
 	p, err := get[Position](ctx, s, newest.key(), decoded)
 	if err != nil {
@@ -169,10 +169,10 @@ func (s *Store) Position(ctx context.Context, after Ref) (Position, error) {
 	case errors.Is(err, ErrNone): // who reads the session says so
 		return p, nil
 	case err != nil:
-		return Position{}, err
+		return none, err
 	default:
 		if wrong := p.checkBehind(r); wrong != nil {
-			return Position{}, domain.Errorf(domain.Internal, "records: %s of %s contradicts the record of the execution: %s", newest.key(), s.name, wrong)
+			return none, domain.Errorf(domain.Internal, "records: %s of %s contradicts the record of the execution: %s", newest.key(), s.name, wrong)
 		}
 		return p, nil
 	}

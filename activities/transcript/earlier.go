@@ -10,15 +10,15 @@ import (
 )
 
 // complete puts what is needed before the workflow's answer in front of it.
-func (s *Source) complete(ctx context.Context, run workflow.Execution, want request, held domain.Log, got answer) (domain.Log, error) {
+func (s *Source) complete(ctx context.Context, run workflow.Execution, want request, held domain.Log, got answer) (none domain.Log, _ error) {
 	if !got.located {
 		// The segments come with the run's first message only.
 		page, err := s.query(ctx, run, contract.MessagesRequest{Limit: 1})
 		if err != nil {
-			return domain.Log{}, err
+			return none, err
 		}
 		if page.Base < got.log.Base() {
-			return domain.Log{}, mismatchf("the workflow holds messages from %d on, not from %d", page.Base, got.log.Base())
+			return none, mismatchf("the workflow holds messages from %d on, not from %d", page.Base, got.log.Base())
 		}
 		got.segments = page.Segments
 	}
@@ -29,7 +29,7 @@ func (s *Source) complete(ctx context.Context, run workflow.Execution, want requ
 	upto := domain.LogRef{Length: got.log.Base(), Digest: before}
 	earlier, err := s.earlier(ctx, run.ID, got.segments, held, want.from, upto)
 	if err != nil {
-		return domain.Log{}, err
+		return none, err
 	}
 	return earlier.Join(got.log.Entries()...)
 }

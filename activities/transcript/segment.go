@@ -107,22 +107,22 @@ type stored struct {
 	entries []domain.Entry
 }
 
-func (s *Source) read(ctx context.Context, workflowID string, segment contract.Segment) (stored, error) {
+func (s *Source) read(ctx context.Context, workflowID string, segment contract.Segment) (none stored, _ error) {
 	if s.Storage == nil {
-		return stored{}, noStorage()
+		return none, noStorage()
 	}
 	key := segment.Key(workflowID)
 	object, err := s.object(ctx, key, maxSegment+1)
 	if gcerrors.Code(err) == gcerrors.NotFound {
-		return stored{}, lostf("messages %d to %d are lost: storage has no object %s; does this worker use the storage of the others?",
+		return none, lostf("messages %d to %d are lost: storage has no object %s; does this worker use the storage of the others?",
 			segment.From, segment.To-1, key)
 	}
 	if err != nil {
-		return stored{}, storageFailed(ctx, "read", key, err)
+		return none, storageFailed(ctx, "read", key, err)
 	}
 	found, err := decode(object, segment.To-segment.From, maxSegment)
 	if err != nil {
-		return stored{}, lostf("messages %d to %d are lost: object %s of the storage is damaged: %v", segment.From, segment.To-1, key, err)
+		return none, lostf("messages %d to %d are lost: object %s of the storage is damaged: %v", segment.From, segment.To-1, key, err)
 	}
 	return found, nil
 }
@@ -181,7 +181,7 @@ func (t *tally) Write(p []byte) (int, error) {
 }
 
 // decode reads at most so many entries, in so much JSON.
-func decode(object []byte, count int, most int64) (stored, error) {
+func decode(object []byte, count int, most int64) (none stored, _ error) {
 	var found stored
 	plain, err := zstd.NewReader(bytes.NewReader(object), zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxSegment))
 	if err != nil {
@@ -194,13 +194,13 @@ func decode(object []byte, count int, most int64) (stored, error) {
 		var l line
 		err := lines.Decode(&l)
 		if bounded.N == 0 || err == nil && len(found.entries) == count {
-			return stored{}, errors.New("it holds more than a segment may")
+			return none, errors.New("it holds more than a segment may")
 		}
 		if err == io.EOF {
 			return found, nil
 		}
 		if err != nil {
-			return stored{}, err
+			return none, err
 		}
 		if len(found.entries) == 0 {
 			found.before = l.Before

@@ -71,13 +71,13 @@ func (s *Source) Fetch(ctx context.Context, ref domain.LogRef, resolved domain.D
 	return s.fetch(ctx, activity.GetInfo(ctx).WorkflowExecution, request{from: from, ref: ref, resolved: resolved})
 }
 
-func (s *Source) fetch(ctx context.Context, run workflow.Execution, want request) (Conversation, error) {
+func (s *Source) fetch(ctx context.Context, run workflow.Execution, want request) (none Conversation, _ error) {
 	if found, ok := s.cached(run.ID, want); ok {
 		return found, nil
 	}
 	done, err := s.turn(ctx, run.ID)
 	if err != nil {
-		return Conversation{}, err
+		return none, err
 	}
 	defer done()
 	if found, ok := s.cached(run.ID, want); ok {
@@ -90,10 +90,10 @@ func (s *Source) fetch(ctx context.Context, run workflow.Execution, want request
 		found, err = s.assemble(ctx, run, want, Conversation{})
 	}
 	if differs, ok := errors.AsType[*mismatch](err); ok {
-		return Conversation{}, domain.CodedErrorf(domain.Unavailable, domain.CodeContextLost, "transcript: %s", differs.what)
+		return none, domain.CodedErrorf(domain.Unavailable, domain.CodeContextLost, "transcript: %s", differs.what)
 	}
 	if err != nil {
-		return Conversation{}, err
+		return none, err
 	}
 	s.Cache.Feed(run.ID, found.Log, found.Resolved)
 	return found, nil
@@ -128,7 +128,7 @@ func (s *Source) cached(agent string, want request) (Conversation, bool) {
 }
 
 // assemble completes what is held from the workflow and, before that, from storage.
-func (s *Source) assemble(ctx context.Context, run workflow.Execution, want request, held Conversation) (Conversation, error) {
+func (s *Source) assemble(ctx context.Context, run workflow.Execution, want request, held Conversation) (none Conversation, _ error) {
 	known := held.Log
 	if known.Len() > want.ref.Length {
 		known, _ = known.Upto(want.ref.Length)
@@ -138,15 +138,15 @@ func (s *Source) assemble(ctx context.Context, run workflow.Execution, want requ
 	}
 	got, err := s.ask(ctx, run, want, known, held.Resolved)
 	if err != nil {
-		return Conversation{}, err
+		return none, err
 	}
 	if got.log.Base() > want.from {
 		if got.log, err = s.complete(ctx, run, want, held.Log, got); err != nil {
-			return Conversation{}, err
+			return none, err
 		}
 	}
 	if !want.resolved.IsZero() && got.resolved.Digest != want.resolved {
-		return Conversation{}, mismatchf("the workflow's definition is %q, not %q as asked for", got.resolved.Digest, want.resolved)
+		return none, mismatchf("the workflow's definition is %q, not %q as asked for", got.resolved.Digest, want.resolved)
 	}
 	return Conversation{Log: got.log, Entries: got.log.From(want.from), Resolved: got.resolved}, nil
 }

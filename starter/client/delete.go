@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -126,14 +127,18 @@ func (c *Client) Delete(ctx context.Context, id string, o DeleteOptions) (d Dele
 	if err == nil && o.Confirm != nil {
 		err = o.Confirm(b)
 	}
-	if err == nil && open {
-		_, err = c.Close(ctx, a.called())
-	}
-	if o.Close = false; err == nil && (open || o.Confirm != nil) { // that may have taken long
-		b, _, err = c.deletable(ctx, a, o)
-	}
 	if err != nil {
 		return d, err
+	}
+	var notClosed error
+	if open {
+		_, notClosed = c.Close(ctx, a.called())
+	}
+	if open || o.Confirm != nil { // both may have taken long
+		o.Close = false
+		if b, _, err = c.deletable(ctx, a, o); err != nil {
+			return d, cmp.Or(notClosed, err)
+		}
 	}
 	d = Deletion{ID: a.called(), AgentID: a.id, Remains: b.remains}
 	if err := c.deleteScheduled(ctx, a, &d); err != nil {

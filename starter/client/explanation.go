@@ -117,7 +117,8 @@ func (e *explanation) steps() []ExplainStep {
 		if raw, ok := e.attempts.steps[s.Step.Number]; ok {
 			told.FailedAttempts, told.QueuedMilliseconds, told.Retries = raw.failed, raw.queued.Milliseconds(), append(told.Retries, raw.retries...)
 		}
-		if told.uncounted = cut; open && !cut {
+		told.uncounted = cut
+		if open && !cut {
 			told.InProgress, told.Type = true, nil
 			told.Tools = slices.DeleteFunc(told.Tools, func(t ExplainTool) bool {
 				return t.Outcome == domain.ToolNotRun && t.Error == nil && len(t.Waits) == 0 // it was not begun, and nobody is asked about it

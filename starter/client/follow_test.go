@@ -242,13 +242,18 @@ func TestFollowOfWhatTheServerEnds(t *testing.T) {
 	s := newTeller(nora, newRun("run-1", nil))
 	s.begins(1)
 	call := s.execution().Step(1).Tool(0)
-	s.current.Step.ToolExecutions = []domain.ToolExecution{domain.ToolExecution{ID: call}.WithWait(domain.Wait{Kind: domain.WaitApproval, ToolExecutionID: call})}
-	s.note(domain.Event{Type: domain.EventWaitOpened, EventHeader: s.head(1), Data: domain.WaitOpened{EventCall: domain.EventCall{ToolExecutionID: call}, Kind: domain.WaitApproval}})
+	asked := domain.ToolExecution{ID: call}
+	for _, kind := range []domain.WaitKind{domain.WaitApproval, domain.WaitOutcome} {
+		asked = asked.WithWait(domain.Wait{Kind: kind, ToolExecutionID: call})
+		s.note(domain.Event{Type: domain.EventWaitOpened, EventHeader: s.head(1), Data: domain.WaitOpened{EventCall: domain.EventCall{ToolExecutionID: call}, Kind: kind}})
+	}
+	s.current.Step.ToolExecutions = []domain.ToolExecution{asked}
 	s.run.closes(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED)
 	events := followed(t, s.fakeServer, FollowOptions{})
-	require.Equal(t, []domain.EventType{domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceRequested, domain.EventWaitOpened, EventEnded}, typesOf(events))
-	require.Equal(t, domain.CodeTerminated, events[4].Ended.Code)
+	require.Equal(t, []domain.EventType{domain.EventExecutionStarted, domain.EventStepStarted, domain.EventInferenceRequested, domain.EventWaitOpened, domain.EventWaitOpened, EventEnded}, typesOf(events))
+	require.Equal(t, domain.CodeTerminated, events[5].Ended.Code)
 	require.False(t, events[3].Waits(), "nobody is asked for a word that nothing would take")
+	require.True(t, events[4].Waits(), "whether the call took effect is still unknown")
 }
 
 // TestFollowWaitsForWhatIsAboutToBegin, also where the execution before has ended.

@@ -227,7 +227,7 @@ func (f *follower) tell(ctx context.Context, recorded domain.Event, all account.
 		e.ToolExecutionID, e.Tool = about.Call().ToolExecutionID, about.Call().Tool
 		call, e.Position = f.content.call(e.Step, e.ToolExecutionID)
 		f.tellOfCall(&e, call)
-		e.waits = e.waits && !f.newest(all).Status.Terminal()
+		e.waits = e.waits && (e.Wait.Kind.Rule().Outlasts || !f.newest(all).Status.Terminal())
 		return []Event{e}
 	}
 	if hook := all.Head.Withheld; e.Type == domain.EventStepStarted && hook != "" && !f.moment.withheld {

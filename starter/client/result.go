@@ -226,7 +226,8 @@ func (r Result) withOutput(format domain.ResponseFormat) Result {
 	return r
 }
 
-// Priced reports whether what an execution costs is known, else all its costs are zero. Number zero is the newest.
+// Priced reports whether the model of an execution has a price. Without one, what a step cost that says zero is unknown. Number
+// zero is the newest.
 func (c *Client) Priced(ctx context.Context, id string, number int) (bool, error) {
 	all, err := c.execution(ctx, id, number)
 	if err != nil || len(all.Executions) == 0 {

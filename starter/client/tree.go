@@ -39,8 +39,9 @@ type Tree struct {
 	// StartedAt and EndedAt are nil where nothing tells them, and EndedAt while it is in progress.
 	StartedAt *time.Time `json:"started_at"`
 	EndedAt   *time.Time `json:"ended_at"`
-	// Own is what it used itself, and Total adds those below it; its cost is null where that of one of them is. Of one that has ended the agent that started it has
-	// counted Total against its budget; without an outcome that is all that it was granted, an estimate.
+	// Own is what it used itself, and Total adds those below it: the cost of all is null where that of one is. Of one that has
+	// ended the agent that started it has counted Total against its budget; without an outcome that is all that it was granted, an
+	// estimate.
 	Own   TreeUse `json:"own"`
 	Total TreeUse `json:"total"`
 	// Grant is what it may use of the budget of the agent that started it, and MoreGranted how often it got more of that when

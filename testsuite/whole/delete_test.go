@@ -304,7 +304,10 @@ func TestWhatDeleteLeaves(t *testing.T) {
 	require.NotEmpty(t, s.lines(t, name))
 	_, err = s.agents.Delete(within(t), name, client.DeleteOptions{Partly: true})
 	require.ErrorContains(t, err, "open session", "what was in the way was found before it was closed")
-	done, err := s.agents.Delete(within(t), name, client.DeleteOptions{Close: true, Partly: true})
+	done, err := s.agents.Delete(within(t), name, client.DeleteOptions{Close: true, Partly: true, Confirm: func(client.Belongings) error {
+		_, err := s.agents.Close(within(t), name) // as somebody else may, meanwhile
+		return err
+	}})
 	require.NoError(t, err)
 	require.Equal(t, client.Deleted{Runs: 1}, done.Deleted)
 	remains := map[client.RemainingKind]int{}

@@ -15,7 +15,7 @@ import (
 )
 
 // Closed waits until a run has ended, and says how. Where the server goes away, away is told why once, and nil when it is back.
-func (r Reader) Closed(ctx context.Context, run string, away func(error)) (RunEnded, error) {
+func (r Reader) Closed(ctx context.Context, run string, away func(error)) (none RunEnded, _ error) {
 	request := r.request(run)
 	request.HistoryEventFilterType, request.WaitNewEvent = enumspb.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT, true
 	const first, most = 50 * time.Millisecond, 2 * time.Second
@@ -25,13 +25,13 @@ func (r Reader) Closed(ctx context.Context, run string, away func(error)) (RunEn
 		cancel()
 		switch {
 		case err != nil && (ctx.Err() != nil || !transient(err)):
-			return RunEnded{}, err
+			return none, err
 		case err != nil:
 			if request.NextPageToken = nil; !gone { // it may not outlive the server that gave it
 				away(err)
 			}
 			if gone = true; process.Pause(ctx, delay) != nil {
-				return RunEnded{}, ctx.Err()
+				return none, ctx.Err()
 			}
 			delay = min(2*delay, most)
 			continue

@@ -37,16 +37,16 @@ func (r Reader) Events(ctx context.Context, run string) (all []*historypb.Histor
 }
 
 // First reads with what a run began. What of it cannot be read is absent.
-func (r Reader) First(ctx context.Context, run string) (RunBegan, error) {
+func (r Reader) First(ctx context.Context, run string) (none RunBegan, _ error) {
 	request := r.request(run)
 	request.MaximumPageSize = 1
 	response, err := r.page(ctx, request)
 	if err != nil {
-		return RunBegan{}, err
+		return none, err
 	}
 	events := response.GetHistory().GetEvents()
 	if len(events) == 0 {
-		return RunBegan{}, fmt.Errorf("history: run %s has no events", run)
+		return none, fmt.Errorf("history: run %s has no events", run)
 	}
 	return Began(r.Converter, events[0]), nil
 }
