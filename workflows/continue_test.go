@@ -79,61 +79,6 @@ func steady(steps int, storage bool) *world {
 	return w
 }
 
-// TestOneRunOrMany: where an execution continues as new makes no difference to
-// what the model is asked, what the budget counts, and what there is to read.
-func TestOneRunOrMany(t *testing.T) {
-	t.Parallel()
-	const steps = 30
-	limited := func(in *contract.SessionInput) {
-		in.Budget.MaxTokens, in.Budget.MaxToolCalls = number(100_000), number(100)
-	}
-	whole := steady(steps, false)
-	one := whole.executed(t, input(t, "", limited))
-	expected := outcome(t, one)
-	require.Equal(t, domain.StatusCompleted, expected.Status)
-	for _, storage := range []bool{true, false} {
-		t.Run(fmt.Sprint("storage ", storage), func(t *testing.T) {
-			t.Parallel()
-			w := steady(steps, storage)
-			in, seen, runs := input(t, "", limited), 0, 0
-			var steps []string
-			for {
-				env := w.environment(t)
-				outgrows(env, 4)
-				execute(env, in)
-				runs++
-				now := status(t, env)
-				require.Equal(t, runs, now.History.Runs)
-				for _, step := range stepsIn(t, env, 0) {
-					if step.Step.Number == seen {
-						continue // it has the answer so far
-					}
-					seen++
-					require.Equal(t, seen, step.Step.Number)
-					steps = append(steps, step.Step.Text())
-				}
-				next, ok := handedOn(t, env)
-				if ok {
-					require.Equal(t, seen, now.Steps)
-					require.Equal(t, storage, len(next.Carry.Conversation.Entries) == 0)
-					in = next
-					continue
-				}
-				require.Equal(t, expected, outcome(t, env))
-				require.Equal(t, status(t, one).Usage, now.Usage)
-				require.Equal(t, int64(100-30), *now.Ledger.Own().Left.MaxToolCalls)
-				require.Equal(t, endOf(t, one, 0).Answer,
-					endOf(t, env, 0).Answer)
-				break
-			}
-			require.Greater(t, runs, 5)
-			require.Len(t, steps, expected.Steps)
-			require.Equal(t, whole.asked, w.asked, "the model is asked the same, byte for byte")
-			require.Len(t, w.listed, 1, "the definition is resolved once")
-		})
-	}
-}
-
 // TestTheAnswerSoFarOutlivesARun: a limit that is reached just after a run
 // handed over leaves what was written last.
 func TestTheAnswerSoFarOutlivesARun(t *testing.T) {
