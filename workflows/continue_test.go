@@ -79,27 +79,6 @@ func steady(steps int, storage bool) *world {
 	return w
 }
 
-// TestTheAnswerSoFarOutlivesARun: a limit that is reached just after a run
-// handed over leaves what was written last.
-func TestTheAnswerSoFarOutlivesARun(t *testing.T) {
-	t.Parallel()
-	seconds := 60.0
-	w := steady(30, true)
-	env := w.environment(t)
-	outgrows(env, 3)
-	execute(env, input(t, "", func(in *contract.SessionInput) { in.Budget.MaxSeconds = &seconds }))
-	in := nextRun(t, env)
-	late := env.Now().Add(time.Hour)
-	env = w.environment(t)
-	env.SetStartTime(late)
-	execute(env, in)
-	out := outcome(t, env)
-	require.Equal(t, domain.TimeLimitReached, out.StopReason)
-	require.Equal(t, 3, out.Steps)
-	require.Len(t, w.asked, 3)
-	require.Equal(t, "step 3", endOf(t, env, 0).Answer)
-}
-
 // TestWhatCutsOffTheRecording: the run goes on with what came, and loses no time.
 func TestWhatCutsOffTheRecording(t *testing.T) {
 	t.Parallel()
