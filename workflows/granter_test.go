@@ -134,10 +134,8 @@ func TestAPauseHoldsASubagentThatAskedInVain(t *testing.T) {
 // that has made it is stopped.
 func TestNobodyAsksForOneThatIsOver(t *testing.T) {
 	t.Parallel()
-	w := &world{tools: reads(), tool: unlike()}
-	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
-		return contract.Resolved{Tools: w.tools, MinOutputTokens: 1, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
-	}
+	w := family(nil, nil)
+	w.tool = unlike()
 	var below []string // the root comes first
 	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 		switch {
