@@ -28,7 +28,7 @@
 //	the signal of the first priority counts         CountingSignal                   TestCountingSignalLaws
 //	what was spent is counted, none beyond a limit  Ledger.Reached, Ledger.Free      TestTheLawsHoldInEveryWorld
 //	a session's executions keep to its totals       Ledger.Totals                    TestTheLawsHoldInEveryWorld, TestASessionIsNeverOverdrawn
-//	a tree never overdraws its root                 ExecutionBudget.Answered         TestTheLawsHoldInEveryWorld, TestATreeIsNeverOverdrawn, TestATreeKeepsToItsBudget
+//	a tree never overdraws its root                 ExecutionBudget.Answered         TestTheLawsHoldInEveryWorld, TestATreeIsNeverOverdrawn
 //	a sub-agent's last report counts, once          mailbox.Mailbox                  TestTheLastReportOfASubagentCounts
 //	what runs is what was shown                     Wait.Runs                        TestTheLawsHoldInEveryWorld
 //	each wait has one end                           Wait.Answered                    TestTheLawsHoldInEveryWorld

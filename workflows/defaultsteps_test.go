@@ -20,35 +20,14 @@ func marches(steps int) *world {
 	}}
 }
 
-// TestStepsAreLimitedByDefault where neither the definition nor the request says anything of them, and history tells the same.
+// TestStepsAreLimitedByDefault where neither the definition nor the request says anything of them.
 func TestStepsAreLimitedByDefault(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		definition, request domain.ExecutionBudget
-		reason              domain.StopReason
-		steps               int
-	}{
-		"nobody says anything": {domain.ExecutionBudget{}, domain.ExecutionBudget{}, domain.StepsLimitReached, 200},
-		"none in the request":  {domain.ExecutionBudget{}, domain.Unlimited(), domain.Completed, 204},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := marches(203)
-			env := w.executed(t, input(t, "", func(in *contract.SessionInput) {
-				in.Definition.Budget, in.Budget = test.definition, test.request
-			}))
-			out := outcome(t, env)
-			require.Equal(t, test.reason, out.StopReason)
-			require.Equal(t, test.steps, out.Steps)
-			status := status(t, env)
-			if test.reason != domain.StepsLimitReached {
-				require.NotEqual(t, domain.StepsDefault, status.Ledger.Own().Limit.MaxStepsFrom)
-				return
-			}
-			require.Equal(t, domain.StepsDefault, status.Ledger.Own().Limit.MaxStepsFrom)
-			require.Equal(t, "max_steps is 200, the default, and 200 are done", signalled(t, env).Message)
-		})
-	}
+	env := marches(203).executed(t, input(t, ""))
+	endsFor(t, env, domain.StepsLimitReached)
+	require.Equal(t, 200, outcome(t, env).Steps)
+	require.Equal(t, domain.StepsDefault, status(t, env).Ledger.Own().Limit.MaxStepsFrom)
+	require.Equal(t, "max_steps is 200, the default, and 200 are done", signalled(t, env).Message)
 }
 
 // TestASubagentHasNoDefaultOfItsOwn: it draws from the steps of the agent that starts it.

@@ -51,12 +51,6 @@ type world struct {
 	loses bool
 	// hangs, where given, is how long the store of records takes of what it is given, to take no record.
 	hangs func(given time.Duration) time.Duration
-	// suggests, where given, says whether a run of a sub-agent is long by the server's word, from its beginning on.
-	suggests func() bool
-	// long is the root's info, of which the server says so.
-	long *workflow.Info
-	// first has it say so of the root no more.
-	first func()
 	// exhausted counts the inferences, first of all, that end with lostAtLast.
 	exhausted int
 	// logger takes what is logged.
@@ -86,10 +80,6 @@ func (w *world) environment(t *testing.T) *testsuite.TestWorkflowEnvironment {
 	env := suite.NewTestWorkflowEnvironment()
 	ownTime(env)
 	workflows.Register(env, workflows.Options{})
-	if w.suggests != nil {
-		env.SetContinueAsNewSuggested(true)
-		w.first = func() { env.SetContinueAsNewSuggested(false) }
-	}
 	interceptors := []interceptor.WorkerInterceptor{&ownID{world: w}}
 	// The race detector on a busy machine is no deadlock, nor is an activity stuck that has no processor.
 	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: 2 * time.Minute, Interceptors: interceptors})
@@ -238,26 +228,6 @@ func (o *ownID) GetInfo(ctx workflow.Context) *workflow.Info {
 	info := o.WorkflowOutboundInterceptorBase.Next.GetInfo(ctx)
 	if info.WorkflowExecution.ID == "default-test-workflow-id" {
 		info.WorkflowExecution.ID = o.id
-	}
-	return o.world.asLong(info)
-}
-
-// asLong is the info of a run as the world has the server find it long.
-func (w *world) asLong(info *workflow.Info) *workflow.Info {
-	switch {
-	case w.suggests == nil:
-	case info.ParentWorkflowExecution == nil && w.long == nil:
-		w.long = new(*info)
-		w.first()
-	case info.ParentWorkflowExecution != nil && w.suggests():
-		long := *w.long
-		from, to := reflect.ValueOf(info).Elem(), reflect.ValueOf(&long).Elem()
-		for i := range to.NumField() {
-			if to.Field(i).CanSet() {
-				to.Field(i).Set(from.Field(i))
-			}
-		}
-		return &long
 	}
 	return info
 }

@@ -2,7 +2,6 @@ package workflows_test
 
 import (
 	"fmt"
-	"math/rand"
 	"sync"
 	"testing"
 	"time"
@@ -11,11 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/workflow"
-	"pgregory.net/rapid"
 
 	"everstep/domain"
 	"everstep/domain/contract"
-	"everstep/domain/enum"
 )
 
 // unlike is a tool whose results are never the same.
@@ -97,126 +94,8 @@ func TestAllThatAskAreRefusedInTurn(t *testing.T) {
 	}
 }
 
-// A grove is the worker of a tree of depth 3, with three below each agent that has any. What they do follows from a seed, but
-// for the order in which the environment makes their calls.
-type grove struct {
-	world
-	chance *rand.Rand
-	budget domain.ExecutionBudget
-	// spent is what models say they used, and looks how often each agent still looks before it answers.
-	spent domain.Usage
-	steps int64
-	looks map[domain.ExecutionID]int
-	wrong []string
-	// below is whom agents start, by what they are resolved to.
-	below map[domain.Digest]string
-}
-
-func newGrove(seed int64, budget domain.ExecutionBudget) *grove {
-	g := &grove{chance: rand.New(rand.NewSource(seed)), budget: budget, looks: map[domain.ExecutionID]int{}, below: map[domain.Digest]string{}}
-	g.tools = reads()
-	g.tool, g.storage, g.record = unlike(), true, stores
-	g.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
-		return contract.Resolved{
-			Tools: g.tools, MinOutputTokens: 1, Storage: true, Price: r.Definition.Model.Price, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt)),
-		}, nil
-	}
-	g.model = g.answers
-	g.suggests = func() bool { g.mu.Lock(); defer g.mu.Unlock(); return g.chance.Intn(2) == 0 }
-	return g
-}
-
-// answers uses no more than was set aside, sometimes for nothing.
-func (g *grove) answers(r contract.ModelRequest) (contract.ModelReply, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	reply := looks(r)
-	if _, known := g.looks[r.ExecutionID]; !known {
-		g.looks[r.ExecutionID] = g.chance.Intn(7)
-	}
-	if _, known := g.below[r.Resolved]; !known && r.Resolved != leafDigest {
-		g.below[r.Resolved] = []string{"branch", "leaf"}[len(g.below)] // the root comes first
-	}
-	below := g.below[r.Resolved]
-	switch {
-	case r.WithoutTools:
-		reply = says("found")
-	case r.Step == 1 && below != "":
-		reply = spawning(below, "a", "b", "c")
-	case g.looks[r.ExecutionID] == 0:
-		reply = says("found")
-	default:
-		g.looks[r.ExecutionID]--
-	}
-	if g.chance.Intn(6) == 0 {
-		reply.Outcome, reply.Message, reply.Error = contract.BilledFailure, nil, domain.Errorf(domain.Unavailable, "it failed")
-	} else {
-		g.steps++
-	}
-	input := max(min(r.TokensLeft, r.CostLeftNanoUSD/1000)-r.MaxOutputTokens, 0) // as it is estimated
-	reply.Response.Usage = domain.Usage{InputTokens: g.chance.Int63n(input + 1), OutputTokens: g.chance.Int63n(max(min(r.MaxOutputTokens, 150), 1))}
-	g.spent = g.spent.Add(reply.Response.Usage)
-	if g.spent.TotalTokens() > *g.budget.MaxTokens || 1000*g.spent.TotalTokens() > *g.budget.MaxCostNanoUSD || g.steps > *g.budget.MaxSteps {
-		g.wrong = append(g.wrong, fmt.Sprintf("%d tokens and %d steps are spent", g.spent.TotalTokens(), g.steps))
-	}
-	return reply, nil
-}
-
 func looks(contract.ModelRequest) contract.ModelReply {
 	return says("I look", look())
-}
-
-// TestATreeKeepsToItsBudget of tokens, money and steps, in whatever order its thirteen agents ask, spend, fail, ask for more,
-// go on in other runs and are stopped; and what they used is the root's.
-func TestATreeKeepsToItsBudget(t *testing.T) {
-	t.Parallel()
-	more, ended := 0, map[domain.StopReason]int{}
-	rapid.Check(t, func(draw *rapid.T) {
-		tokens := rapid.Int64Range(100, 8000).Draw(draw, "tokens")
-		budget := domain.ExecutionBudget{
-			MaxTokens: &tokens, MaxCostNanoUSD: new(rapid.Int64Range(tokens*500, tokens*1500).Draw(draw, "cost")), MaxSteps: new(rapid.Int64Range(5, 90).Draw(draw, "steps")),
-		}
-		g := newGrove(rapid.Int64().Draw(draw, "seed"), budget)
-		stopped := rapid.IntRange(0, 4).Draw(draw, "stopped") == 0
-		if stopped {
-			g.suggests = nil // the environment cannot signal what is about to begin anew
-		}
-		env := g.environment(t)
-		reachesRoot(env)
-		cutOff := false
-		if stopped {
-			mode := rapid.SampledFrom(enum.Known[contract.StopMode]()).Draw(draw, "mode")
-			cutOff = mode == contract.StopNow
-			env.RegisterDelayedCallback(func() { signalStop(env, contract.StopRequest{Mode: mode}) },
-				time.Duration(rapid.IntRange(0, 3000).Draw(draw, "at"))*time.Millisecond)
-		}
-		execute(env, input(t, "", func(in *contract.SessionInput) {
-			in.Budget, in.Definition.SystemPrompt = budget, "root"
-			in.Definition.Model.Price = &domain.Price{Input: 1_000_000_000, Output: 1_000_000_000}
-			in.Definition.Subagents = map[string]domain.Subagent{"branch": {Agent: "branch", InheritsTools: true}}
-			in.Definition.Agents = map[string]domain.Definition{
-				"branch": {SystemPrompt: "branch", Model: in.Definition.Model, Subagents: map[string]domain.Subagent{"leaf": {Agent: "leaf", InheritsTools: true}}},
-				"leaf":   {SystemPrompt: "leaf", Model: in.Definition.Model},
-			}
-		}))
-		out := outcome(t, env)
-		require.Empty(t, g.wrong)
-		require.LessOrEqual(t, out.Usage.TotalTokens(), tokens)
-		require.LessOrEqual(t, out.CostNanoUSD, *budget.MaxCostNanoUSD)
-		if !cutOff { // else nobody may have heard of what a model says it used
-			require.False(t, out.Usage.Estimated)
-			require.Equal(t, g.spent.TotalTokens(), out.Usage.TotalTokens())
-			require.Equal(t, 1000*g.spent.TotalTokens(), out.CostNanoUSD)
-		}
-		left := status(t, env).Ledger.Own().Left
-		require.GreaterOrEqual(t, *budget.MaxSteps-*left.MaxSteps, g.steps)
-		more += len(dataOf[domain.SubagentGranted](t, env, 0))
-		ended[out.StopReason]++
-	})
-	t.Logf("ended %v; %d requests were met by roots", ended, more)
-	if !testing.Short() { // twenty trees may have none that asks
-		require.Positive(t, more)
-	}
 }
 
 // TestAPauseHoldsASubagentThatAskedInVain: what comes while it waits for an answer holds for the inference after it, too.
@@ -255,10 +134,8 @@ func TestAPauseHoldsASubagentThatAskedInVain(t *testing.T) {
 // that has made it is stopped.
 func TestNobodyAsksForOneThatIsOver(t *testing.T) {
 	t.Parallel()
-	w := &world{tools: reads(), tool: unlike()}
-	w.list = func(r contract.ResolveRequest) (contract.Resolved, error) {
-		return contract.Resolved{Tools: w.tools, MinOutputTokens: 1, Digest: domain.DigestOf([]byte(r.Definition.SystemPrompt))}, nil
-	}
+	w := family(nil, nil)
+	w.tool = unlike()
 	var below []string // the root comes first
 	w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
 		switch {

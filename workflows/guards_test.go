@@ -44,75 +44,31 @@ func texts(t *testing.T, env *testsuite.TestWorkflowEnvironment, containing stri
 	return n
 }
 
-// TestRepeatedCallsGuard: a nudge, then a stop; what differs begins the count anew.
+// TestRepeatedCallsGuard: a nudge, then a stop, in one run or in many. What counts as repeated is told in domain.
 func TestRepeatedCallsGuard(t *testing.T) {
 	t.Parallel()
-	const nudge = "made the same tool calls"
-	always := func(int) (string, string) { return "{}", "seen" }
-	for name, test := range map[string]struct {
-		limits *domain.Repetition
-		// does gives the arguments and the result of the n-th step.
-		does   func(n int) (arguments, result string)
-		reason domain.StopReason
-		steps  int
-		nudges int
-	}{
-		"the default":       {nil, always, domain.StopRequested, 10, 1},
-		"other results":     {&domain.Repetition{Nudge: 2, Stop: 3}, func(n int) (string, string) { return "{}", fmt.Sprint(n) }, domain.StepsLimitReached, 20, 0},
-		"two, after others": {&domain.Repetition{Nudge: 2, Stop: 3}, func(n int) (string, string) { return fmt.Sprint(n % max(2, 9-n)), "seen" }, domain.StopRequested, 10, 1},
-	} {
-		for _, runs := range []string{"one run", "many runs"} {
-			t.Run(name+", "+runs, func(t *testing.T) {
-				t.Parallel()
-				w := guarded(&world{storage: true, record: stores}, domain.Guards{Repetition: test.limits})
-				w.model = func(r contract.ModelRequest) (contract.ModelReply, error) {
-					arguments, _ := test.does(r.Step)
-					return says("", domain.ToolCall{ID: "c", Name: "look", Arguments: arguments}), nil
+	for _, inferences := range []int{100, 3} {
+		t.Run(fmt.Sprint("runs of ", inferences), func(t *testing.T) {
+			t.Parallel()
+			w := guarded(&world{storage: true, record: stores, tool: saw, model: repeats(says("", look()))}, domain.Guards{})
+			for in, ok := input(t, ""), true; ok; {
+				env := w.environment(t)
+				outgrows(env, inferences)
+				execute(env, in)
+				if in, ok = handedOn(t, env); ok {
+					continue
 				}
-				w.tool = func(r contract.ToolRequest) (contract.ToolReply, error) {
-					_, result := test.does(r.Step)
-					return contract.ToolReply{Content: result}, nil
-				}
-				in := input(t, "", budgeted(stepsOf(20)))
-				nudges := 0
-				for {
-					env := w.environment(t)
-					if runs == "many runs" {
-						outgrows(env, 3)
-					}
-					execute(env, in)
-					page := query(t, env, contract.QueryMessages, contract.MessagesRequest{})
-					for _, e := range page.Entries {
-						if strings.Contains(e.Message.Text(), nudge) {
-							nudges++
-						}
-					}
-					next, ok := handedOn(t, env)
-					if ok {
-						nudges = 0
-						in = next
-						continue
-					}
-					out := outcome(t, env)
-					require.Equal(t, test.reason, out.StopReason)
-					require.Equal(t, test.steps, out.Steps)
-					require.Equal(t, test.nudges, nudges)
-					if test.reason == domain.StopRequested {
-						signal := signalled(t, env)
-						require.Equal(t, "repeated_calls", signal.Source)
-						require.Regexp(t, `^\d+ steps in a row`, signal.Message)
-						if name != "two, after others" {
-							require.Contains(t, signal.Message, fmt.Sprintf("%d steps in a row", test.steps))
-						}
-						require.Contains(t, signal.Message, "guards.repeated_calls.stop_after is")
-						require.JSONEq(t, `"repeated_calls.stop_after"`, string(signal.Context["limit"]))
-						require.Equal(t, signal.Context["total"], signal.Context["used"])
-						require.Contains(t, string(signal.Context["calls"]), `"name":"look"`)
-					}
-					break
-				}
-			})
-		}
+				endsFor(t, env, domain.StopRequested)
+				require.Equal(t, 10, outcome(t, env).Steps)
+				require.Equal(t, 1, texts(t, env, "made the same tool calls"))
+				signal := signalled(t, env)
+				require.Equal(t, "repeated_calls", signal.Source)
+				require.Regexp(t, `^10 steps in a row.*guards.repeated_calls.stop_after is`, signal.Message)
+				require.JSONEq(t, `"repeated_calls.stop_after"`, string(signal.Context["limit"]))
+				require.Equal(t, signal.Context["total"], signal.Context["used"])
+				require.Contains(t, string(signal.Context["calls"]), `"name":"look"`)
+			}
+		})
 	}
 }
 

@@ -2,9 +2,7 @@ package workflows_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -185,37 +183,6 @@ func TestTheOrderOfEverything(t *testing.T) {
 		})
 	}
 }
-
-// TestHooksDecideTheSameOverManyRuns: what they see of steps, of tools and of what is
-// gone is what it is in one run.
-func TestHooksDecideTheSameOverManyRuns(t *testing.T) {
-	t.Parallel()
-	const steps = domain.RecentSteps + 8
-	seen := func(inferences int) (seen []string) {
-		look := func(c hook.Point) (hook.Point, error) {
-			shown, err := json.Marshal([]any{c.State.Steps(), c.State.ToolCounts(), c.State.Execution.Folded, c.State.StepCount()})
-			seen = append(seen, timeless.ReplaceAllString(string(shown), ""))
-			require.LessOrEqual(t, len(c.State.Steps()), domain.RecentSteps)
-			return c, err
-		}
-		for in := input(t, ""); ; {
-			env := hooked(t, steady(steps, true), nil, hook.BeforeExecution("h", look), hook.BeforeStep("h", look))
-			outgrows(env, inferences)
-			execute(env, in)
-			next, ok := handedOn(t, env)
-			if !ok {
-				return seen
-			}
-			in = next
-		}
-	}
-	one := seen(1000)
-	require.Len(t, one, 1+steps+1, "before the execution once")
-	require.Equal(t, one, seen(5))
-}
-
-// timeless are the times of messages and steps, which differ from run to run.
-var timeless = regexp.MustCompile(`"(created|started|completed)_at":"[^"]*",?`)
 
 // along runs the workflow along a hand-written history, on a worker with hooks.
 func (c *chronicle) along(hooks ...hook.Hook) error {

@@ -46,44 +46,27 @@ func spoken(t *testing.T, env *testsuite.TestWorkflowEnvironment) (said []string
 	return said
 }
 
-// TestMessagesJoinTheNextStep in the order in which they came, each once; named or not.
+// TestMessagesJoinTheNextStep: who sends is told what waits, the inference how many it reads, and each event how long it waited.
 func TestMessagesJoinTheNextStep(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"ann", ""} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := &world{tools: reads(), tool: saw, model: plays(busy(), says("looking", look()), says("done"))}
-			env := w.environment(t)
-			first, second := sends(env, time.Minute, "u1", steer("and that")), sends(env, 2*time.Minute, "u2", steer("and this"))
-			var waiting account.Status
-			env.RegisterDelayedCallback(func() { waiting = status(t, env) }, 3*time.Minute)
-			closes(env, 3*time.Hour)
-			execute(env, input(t, name))
-			out := outcome(t, env)
-			require.Equal(t, domain.StatusCompleted, out.Status)
-			require.Equal(t, []int{1, 2, 0}, []int{out.Number, out.Steps, out.Unread})
-			require.Equal(t, []string{"user: hello", "assistant: looking", "tool: look", "user: and that", "user: and this", "assistant: done"}, spoken(t, env))
-
-			one, two := first.value.(contract.SendReply), second.value.(contract.SendReply)
-			require.Equal(t, []any{false, out.ExecutionID, 1, int64(1)}, []any{one.Began, one.ExecutionID, one.Number, one.Place})
-			require.Len(t, waiting.Unread, 2)
-			require.Equal(t, one.Waits, waiting.Unread[0].ID)
-			require.Equal(t, "and that", waiting.Unread[0].Text)
-			require.Empty(t, status(t, env).Unread)
-
-			joined := entriesIn(t, env)[3:5]
-			for i, id := range []domain.MessageID{one.Waits, two.Waits} {
-				require.Equal(t, id, joined[i].Message.ID)
-				require.Equal(t, domain.Tag{ExecutionID: out.ExecutionID}, domain.TagOf(joined[i].Message))
-			}
-			events := dataOf[domain.MessageReceived](t, env, 1)
-			require.Len(t, events, 2)
-			require.Equal(t, []any{one.Waits, false, 8}, []any{events[0].MessageID, events[0].Began, events[0].Bytes})
-			require.Greater(t, events[0].Milliseconds, (50 * time.Minute).Milliseconds())
-			require.EqualValues(t, 0, w.asked[1].Heard)
-			require.EqualValues(t, 2, w.asked[2].Heard)
-		})
+	w := &world{tools: reads(), tool: saw, model: plays(busy(), says("looking", look()), says("done"))}
+	env := w.environment(t)
+	first, second := sends(env, time.Minute, "u1", steer("and that")), sends(env, 2*time.Minute, "u2", steer("and this"))
+	var waiting account.Status
+	env.RegisterDelayedCallback(func() { waiting = status(t, env) }, 3*time.Minute)
+	closes(env, 3*time.Hour)
+	execute(env, input(t, "ann"))
+	out := outcome(t, env)
+	require.Equal(t, []int{1, 2, 0}, []int{out.Number, out.Steps, out.Unread})
+	one, two := first.value.(contract.SendReply), second.value.(contract.SendReply)
+	require.Equal(t, []any{false, out.ExecutionID, 1, int64(1)}, []any{one.Began, one.ExecutionID, one.Number, one.Place})
+	require.Len(t, waiting.Unread, 2)
+	require.Equal(t, []any{one.Waits, "and that"}, []any{waiting.Unread[0].ID, waiting.Unread[0].Text})
+	for i, event := range dataOf[domain.MessageReceived](t, env, 1) {
+		require.Equal(t, []domain.MessageID{one.Waits, two.Waits}[i], event.MessageID)
+		require.Greater(t, event.Milliseconds, (50 * time.Minute).Milliseconds())
 	}
+	require.Equal(t, []int64{0, 2}, []int64{w.asked[1].Heard, w.asked[2].Heard})
 }
 
 // TestNoStepIsLeftForAMessage: it costs no budget that it cannot have, and the answer that was given counts.

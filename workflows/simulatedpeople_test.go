@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -272,7 +273,8 @@ func (s *simulation) rubbish(a act, head account.Head) {
 			"id": head.Children[0].ToolExecutionID, "seq": a.n - 5, "waits": a.pick%2 == 0, "grant": grant, "ask": domain.Ask{Limit: domain.LimitTokens, Need: int64(a.n-8) << 30},
 		}
 	}
-	s.tell("nobody", "signals %s to %s: %v", signal, s.who(agent), payload)
+	told, _ := json.Marshal(payload)
+	s.tell("nobody", "signals %s to %s: %s", signal, s.who(agent), told)
 	if agent == s.input.WorkflowID() {
 		s.env.SignalWorkflow(signal, payload)
 	} else if err := s.env.SignalWorkflowByID(agent, signal, payload); err != nil {

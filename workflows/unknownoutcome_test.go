@@ -76,38 +76,6 @@ func eventsIn(t *testing.T, env *testsuite.TestWorkflowEnvironment, number int, 
 	return found
 }
 
-// TestUnresolvedCallsAreNotMadeAgain: a model that insists gets one effect, whatever it changes beside
-// what makes the effect.
-func TestUnresolvedCallsAreNotMadeAgain(t *testing.T) {
-	t.Parallel()
-	w := &world{tools: paysOnce()}
-	w.model = plays(says("", payFor(7, "first")), says("", payFor(7, "again"), payFor(8, "another"), look()), says("gave up"))
-	w.tool = losesFirst(w)
-	env := w.executed(t, input(t, ""))
-	out := outcome(t, env)
-	require.Equal(t, domain.StatusCompleted, out.Status)
-	require.Equal(t, 1, out.UnknownOutcomes)
-	var ran []string
-	for _, r := range w.ran {
-		ran = append(ran, r.Arguments)
-	}
-	require.Len(t, ran, 3)
-	require.Equal(t, payFor(7, "first").Arguments, ran[0])
-	require.ElementsMatch(t, []string{payFor(8, "another").Arguments, look().Arguments}, ran[1:], "calls of one step go at once")
-
-	texts := told(t, env)
-	require.Contains(t, texts[1], "outcome unknown: the call began and its worker was lost")
-	require.Contains(t, texts[1], "Do not call pay again for the same")
-	require.Contains(t, texts[2], "not run: nobody knows whether the same call of pay in step 1 of execution 1 took effect")
-
-	unknown := waitsOf(t, env, domain.WaitOutcome)
-	require.Len(t, unknown, 1)
-	require.Equal(t, payFor(7, "first").Arguments, unknown[0].Arguments)
-	blocked := eventsIn(t, env, 1, domain.EventToolCallBlocked)
-	require.Equal(t, domain.CodeOutcomeUnresolved, blocked[0].Data.(domain.ToolCallBlocked).Code)
-	require.Equal(t, unknown[0].ToolExecutionID, eventsIn(t, env, 1, domain.EventWaitOpened)[0].Data.(domain.WaitOpened).ToolExecutionID)
-}
-
 // TestWhichCallsAreUnresolved: one that is keyed by its effect is safe to make again.
 func TestWhichCallsAreUnresolved(t *testing.T) {
 	t.Parallel()

@@ -41,8 +41,12 @@ func sdks() map[string]func(testing.TB, *httptest.Server) asker {
 // sdkKey is a key for SDKs that want one.
 const sdkKey = "none"
 
+func openAI(server *httptest.Server) openaisdk.Client {
+	return openaisdk.NewClient(option.WithBaseURL(server.URL), option.WithAPIKey(sdkKey), option.WithMaxRetries(0), option.WithHTTPClient(server.Client()))
+}
+
 func askChat(_ testing.TB, server *httptest.Server) asker {
-	sdk := openaisdk.NewClient(option.WithBaseURL(server.URL), option.WithAPIKey(sdkKey), option.WithMaxRetries(0), option.WithHTTPClient(server.Client()))
+	sdk := openAI(server)
 	return func(ctx context.Context, heard func(string)) (string, error) {
 		stream := sdk.Chat.Completions.NewStreaming(ctx, openaisdk.ChatCompletionNewParams{
 			Model: "m-1", Messages: []openaisdk.ChatCompletionMessageParamUnion{openaisdk.UserMessage("go")},
@@ -69,7 +73,7 @@ func askChat(_ testing.TB, server *httptest.Server) asker {
 }
 
 func askResponses(_ testing.TB, server *httptest.Server) asker {
-	sdk := openaisdk.NewClient(option.WithBaseURL(server.URL), option.WithAPIKey(sdkKey), option.WithMaxRetries(0), option.WithHTTPClient(server.Client()))
+	sdk := openAI(server)
 	return func(ctx context.Context, heard func(string)) (string, error) {
 		stream := sdk.Responses.NewStreaming(ctx, responses.ResponseNewParams{
 			Model: "m-1", Input: responses.ResponseNewParamsInputUnion{OfString: openaisdk.String("go")}, Store: openaisdk.Bool(false),

@@ -56,20 +56,29 @@ func overRuns(t testing.TB) *stack {
 	return startOn(t, "continuing", continuing, host.Config{Tools: []tool.Tool{echo()}})
 }
 
-// TestContinueAsNewInTheMiddle runs an execution over several runs of the
-// workflow, with the cache of transcripts emptied in between.
+// TestContinueAsNewInTheMiddle runs an execution over several runs of the workflow, with the cache of transcripts emptied in
+// between. What was followed meanwhile is read again when it has ended.
 func TestContinueAsNewInTheMiddle(t *testing.T) {
 	t.Parallel()
 	const steps = 40
 	s := overRuns(t)
 	ctx, long := within(t), s.named("long")
 	begun := s.starts(t, client.Start{ID: long, Prompt: "go", Definition: scripted(longScript(t, steps, 1), "echo")})
+	var followed []domain.Event
 	for event, err := range s.agents.Follow(ctx, long, client.FollowOptions{}) {
 		require.NoError(t, err)
-		if event.Type == client.EventContinued {
+		switch {
+		case event.Recorded.Type != "":
+			followed = append(followed, event.Recorded)
+		case event.Type == client.EventContinued:
 			s.worker.Forget()
 		}
 	}
+	for i, event := range followed {
+		require.Equal(t, int64(i+1), event.Sequence)
+	}
+	require.Equal(t, domain.EventExecutionStarted, followed[0].Type)
+	require.Equal(t, domain.EventExecutionCompleted, followed[len(followed)-1].Type)
 	result := s.completed(t, long, 1)
 	require.Equal(t, steps+1, result.Outcome.Steps)
 	require.Equal(t, "All done. echo: call 40", result.Answer)
@@ -99,6 +108,13 @@ func TestContinueAsNewInTheMiddle(t *testing.T) {
 	require.Equal(t, domain.StatusFailed, result.Outcome.Status, "the script has no further turn")
 	first := s.result(t, long, 1)
 	require.Equal(t, "All done. echo: call 40", first.Answer)
+
+	require.Equal(t, followed, collect(t, s.agents.Events(ctx, long, client.FollowOptions{Number: 1})))
+	require.Equal(t, followed[50:], collect(t, s.agents.Events(ctx, long, client.FollowOptions{Number: 1, After: 50})))
+	require.Empty(t, collect(t, s.agents.Events(ctx, long, client.FollowOptions{Number: 1, After: int64(len(followed))})))
+	s.closes(t, long)
+	s.worker.Forget()
+	require.Equal(t, followed, collect(t, s.agents.Events(ctx, long, client.FollowOptions{Number: 1})), "also of closed runs")
 }
 
 // asked is a status as the workflow tells it; a busy worker may take longer than others are waited for.
