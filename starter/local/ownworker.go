@@ -143,10 +143,11 @@ func (m *Machine) toolProblems(f Flags, tools []string) (problems []error) {
 		return on != nil && !slices.Contains(on, name) && slices.Contains(host.OptionalNames(), name) // nil: the other does not say
 	}
 	known := BuiltinNames()
-	serves := func(name string) bool { // the worker has its server, which alone knows whether it has it
-		server, _, ok := strings.Cut(name, domain.ServerSeparator)
-		tools, _ := m.WorkerTools()
-		return ok && slices.Contains(tools.All, domain.AllToolsOf(server))
+	worker, _ := m.WorkerTools()
+	for _, name := range worker.All {
+		if !slices.Contains(known, name) {
+			known = append(known, name) // all tools of a server, which alone knows whether it has one
+		}
 	}
 	var offered, more, unknown []string
 	for _, name := range known {
@@ -161,7 +162,7 @@ func (m *Machine) toolProblems(f Flags, tools []string) (problems []error) {
 		case off(name):
 			problems = append(problems, invalid("tool: %s is off on the worker that %s %s=%s",
 				name, by, variableBuiltinTools, strings.Join(append(slices.Clone(on), name), ",")))
-		case slices.Contains(known, name), serves(name):
+		case domain.NamesTool(known, name):
 		case ok:
 			problems = append(problems, invalid("tool: there is no %q; did you mean %s?", domain.Shorten(name, 100), near))
 		default:

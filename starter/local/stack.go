@@ -61,7 +61,7 @@ func (m *Machine) bringUp(ctx context.Context, n Need, cfg devserver.Config, wor
 		lease.Close()
 		return nil, err
 	}
-	if s.Lease = lease; !worker {
+	if s.Lease = lease; !worker || n.ID != "" && !s.Own(ctx, n.ID) {
 		return s, nil
 	}
 	spec, err := m.WorkerSpec(lease.Server, s.taskQueue, dir)
