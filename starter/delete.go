@@ -77,12 +77,7 @@ is next started, or has written some 4 MB more.`, `  starter delete notes
 
 // confirmed asks the person at this terminal.
 func (p *program) confirmed(ctx context.Context, found client.Belongings) error {
-	what := render.Counted(found.Runs, "run") + " of workflows"
-	if found.Subagents > 0 {
-		what += ", of which some are of " + render.Counted(found.Subagents, "sub-agent")
-	}
-	what = render.Joined(", ", what, render.Some(found.Recorded, "record"))
-	p.say("%s: %s; it cannot be undone", found.ID, what)
+	p.say("%s: %s; it cannot be undone", found.ID, deletedWords(client.Deleted{Runs: found.Runs, Subagents: found.Subagents, Records: found.Recorded}))
 	for _, fork := range found.Forks {
 		p.say("%s was forked from it, and keeps the conversation up to the fork", fork)
 	}

@@ -97,7 +97,7 @@ func TestFollowTellsOnce(t *testing.T) {
 			{Type: domain.EventWaitClosed, Wait: denied}, {Type: domain.EventToolCallBlocked, Tool: "pay"},
 		},
 		"- pay · not run: it was stopped\n": {{Type: domain.EventToolCallBlocked, Tool: "pay", Error: domain.Deniedf("not run: it was stopped")}},
-		"making the conversation shorter": {{Type: domain.EventInferenceRequested, Attempt: 1, Recorded: domain.Event{Data: domain.InferenceRequestStarted{Summary: true}}}},
+		"making the conversation shorter":   {{Type: domain.EventInferenceRequested, Attempt: 1, Recorded: domain.Event{Data: domain.InferenceRequestStarted{Summary: true}}}},
 		"it failed": {
 			{Type: domain.EventSubagentSpawning, ChildID: critic},
 			{AgentID: critic, Type: domain.EventToolCallCompleted, Error: domain.Invalidf("%s", strings.Repeat("why ", 30)+"it failed")},

@@ -322,14 +322,14 @@ func (e *explanation) raised(l ExplainLimit) string {
 		}[l.Unit], 10)
 	}
 	if l.Used != nil && l.Prior != nil {
-		next := *l.Total
-		switch resolved := e.Head.Configuration.Resolved; {
+		least := *l.Used + *l.Prior + *l.Total
+		switch price := e.price(); {
 		case l.Unit == domain.UnitTokens:
-			next += e.Head.Context
-		case l.Unit == domain.UnitNanoUSD && resolved != nil && resolved.Price != nil:
-			next = domain.AddCost(next, resolved.Price.InputCost(e.Head.Context))
+			least += e.Head.Context
+		case l.Unit == domain.UnitNanoUSD && price != nil:
+			least += price.InputCost(e.Head.Context)
 		}
-		total = max(total, *l.Used+*l.Prior+next)
+		total = max(total, least)
 	}
 	switch l.Unit {
 	case domain.UnitMilliseconds:

@@ -144,11 +144,8 @@ func (m *Machine) toolProblems(f Flags, tools []string) (problems []error) {
 	}
 	known := BuiltinNames()
 	worker, _ := m.WorkerTools()
-	for _, name := range worker.All {
-		if !slices.Contains(known, name) {
-			known = append(known, name) // all tools of a server, which alone knows whether it has one
-		}
-	}
+	// All tools of a server are one name: it alone knows whether it has one.
+	known = append(known, slices.DeleteFunc(worker.All, func(name string) bool { return slices.Contains(known, name) })...)
 	var offered, more, unknown []string
 	for _, name := range known {
 		if off(name) {
