@@ -321,7 +321,7 @@ func (e *explanation) raised(l ExplainLimit) string {
 			domain.UnitTokens: 10_000, domain.UnitNanoUSD: 100_000_000, domain.UnitMilliseconds: 60_000,
 		}[l.Unit], 10)
 	}
-	if l.Used != nil && l.Prior != nil {
+	if l.Used != nil {
 		least := *l.Used + *l.Prior + *l.Total
 		switch price := e.price(); {
 		case l.Unit == domain.UnitTokens:

@@ -259,8 +259,8 @@ func (s *Stack) Own(ctx context.Context, id string) bool {
 	return queue == "" || queue == contract.DefaultTaskQueue
 }
 
-// Ours reports whether an agent's tools are those of a worker of this program, on the dev server, as far as is known.
-func (s *Stack) Ours(ctx context.Context, id string) bool { return s.local != nil && s.Own(ctx, id) }
+// Local reports whether the server is a dev server of ours.
+func (s *Stack) Local() bool { return s.local != nil }
 
 // Full says why nothing can be recorded any more on the dev server's disk; empty: it can, or there is none.
 func (s *Stack) Full() string {
