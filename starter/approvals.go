@@ -113,7 +113,7 @@ func waitOf(ctx context.Context, agents *client.Client, id string, verdict domai
 		}
 		return nil, named, refused("call: "+render.OneLine(other.Tool)+" waits for "+rule.For, strings.Join(ways, " or ")+" does that")
 	case typed != "" && named.UnmarshalText([]byte(typed)) != nil:
-		return nil, named, refused("nothing of a call that begins with "+render.OneLine(typed)+" waits", "")
+		return nil, named, refused("nothing of a call that begins with "+render.OneLine(typed)+" waits", "`approvals "+render.OneLine(id)+"` shows what does")
 	}
 	return nil, named, nil
 }

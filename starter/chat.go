@@ -111,7 +111,10 @@ func (p *program) chat(ctx context.Context, f local.Flags, asked *startFlags, na
 	if err := opened(ctx, &cfg, start, named); err != nil {
 		return err
 	}
-	missing := s.Missing(ctx)
+	missing := s.MissingFor(ctx, cfg.ID)
+	if cfg.Fresh {
+		missing = s.Missing(ctx)
+	}
 	ending, err := chat.Run(ctx, cfg, chat.Terminal{In: p.in, Out: os.Stdout, Environ: p.machine.Env.Environ()}, s.Failed(), func(remark chat.Remark) {
 		screen.Store(&remark)
 		if missing != "" {

@@ -275,12 +275,12 @@ schemas, prices and windows follow.`, `  starter update notes --agent agents/not
 		case d.Model.Provider == "":
 			return usage("model: is missing; the file names none, so name one with --model")
 		}
-		if err := p.machine.CheckLocally(ctx, local.Flags{}, options.Definition, options.Definition.Budget); err != nil && s.Own(ctx, id) {
+		own := s.Own(ctx, id)
+		if err := p.machine.CheckLocally(ctx, local.Flags{}, d, d.Budget); err != nil && own {
 			return err
 		}
-		ours := s.Ours(ctx, id)
-		for _, tool := range options.Definition.Tools {
-			if !ours && !slices.Contains(local.BuiltinNames(), tool) { // what nobody has fails the next execution
+		for _, tool := range d.Tools {
+			if (!own || !s.Local()) && !slices.Contains(local.BuiltinNames(), tool) { // what nobody has fails the next execution
 				p.warn(fmt.Sprintf("tool: %s is not built in; where the workers of %s have none of that name, its next execution fails", domain.Shorten(tool, 100), id))
 			}
 		}

@@ -27,7 +27,7 @@ for workers, or the storage beside the dev server's state; records are below the
 storage unless EVERSTEP_RECORDS names another place. Where the workers have some
 that are not reached it is refused, unless --partly leaves those behind.
 
-What remains is said: forks keep the conversation until then, and the agent
+What remains is said: forks keep what was said before them, and the agent
 whose sub-agent it was keeps its answer. Not looked at are files that export and
 state have written, backups, archives and logs of the server, and what providers
 and tools have kept. The dev server's files may hold some of it until the server
@@ -63,7 +63,7 @@ is next started, or has written some 4 MB more.`, `  starter delete notes
 					p.say("remains: %s", r.Text)
 				}
 			case done.Deleted != (client.Deleted{}):
-				p.say("deleted until then: %s; `%s` deletes the rest", deletedWords(done.Deleted), p.again("delete", id))
+				p.say("deleted so far: %s; `%s` deletes the rest", deletedWords(done.Deleted), p.again("delete", id))
 			}
 			return err
 		})
@@ -77,14 +77,9 @@ is next started, or has written some 4 MB more.`, `  starter delete notes
 
 // confirmed asks the person at this terminal.
 func (p *program) confirmed(ctx context.Context, found client.Belongings) error {
-	what := render.Counted(found.Runs, "run") + " of workflows"
-	if found.Subagents > 0 {
-		what += ", of which some are of " + render.Counted(found.Subagents, "sub-agent")
-	}
-	what = render.Joined(", ", what, render.Some(found.Recorded, "record"))
-	p.say("%s: %s; it cannot be undone", found.ID, what)
+	p.say("%s: %s; it cannot be undone", found.ID, deletedWords(client.Deleted{Runs: found.Runs, Subagents: found.Subagents, Records: found.Recorded}))
 	for _, fork := range found.Forks {
-		p.say("%s was forked from it, and keeps the conversation until then", fork)
+		p.say("%s was forked from it, and keeps the conversation up to the fork", fork)
 	}
 	switch yes, err := p.saysYes(ctx, p.err.Fold(fmt.Sprintf("delete everything of %s? [y/N] ", render.OneLine(found.ID)))); {
 	case err != nil:

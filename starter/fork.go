@@ -84,12 +84,10 @@ brings them up as run does.`, `  starter fork notes "Try it in another way"
 				return p.followNew(ctx, s, x)
 			}
 			p.warn(s.MissingFor(ctx, x.ID))
-			if p.flags.json {
-				return p.out.JSON(x)
+			if !p.flags.json {
+				p.say("`%s` waits for its end", p.again("result", x.ID))
 			}
-			p.out.Printf("%s\n", x.ID)
-			p.say("`%s` waits for its end", p.again("result", x.ID))
-			return nil
+			return p.show(x, x.ID+"\n")
 		})
 	})
 	point.register(p, command, "execution", "; the newest unless given")

@@ -435,7 +435,7 @@ func (p *part) words(now time.Time) string {
 	case callUnknown:
 		return " · outcome unknown" + at
 	case callDenied, callNotRun:
-		return " · not run" + at
+		return " · not run" + strings.TrimPrefix(at, ": not run")
 	}
 	return ""
 }

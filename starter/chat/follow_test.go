@@ -96,7 +96,8 @@ func TestFollowTellsOnce(t *testing.T) {
 			{Type: domain.EventWaitOpened, Tool: "pay", Wait: asked}, {Type: domain.EventWaitOpened, Position: 1, Tool: "mail", Wait: asked},
 			{Type: domain.EventWaitClosed, Wait: denied}, {Type: domain.EventToolCallBlocked, Tool: "pay"},
 		},
-		"making the conversation shorter": {{Type: domain.EventInferenceRequested, Attempt: 1, Recorded: domain.Event{Data: domain.InferenceRequestStarted{Summary: true}}}},
+		"- pay · not run: it was stopped\n": {{Type: domain.EventToolCallBlocked, Tool: "pay", Error: domain.Deniedf("not run: it was stopped")}},
+		"making the conversation shorter":   {{Type: domain.EventInferenceRequested, Attempt: 1, Recorded: domain.Event{Data: domain.InferenceRequestStarted{Summary: true}}}},
 		"it failed": {
 			{Type: domain.EventSubagentSpawning, ChildID: critic},
 			{AgentID: critic, Type: domain.EventToolCallCompleted, Error: domain.Invalidf("%s", strings.Repeat("why ", 30)+"it failed")},

@@ -51,7 +51,7 @@ func (s snapshot) check(command string, need contract.Need) *Error {
 	case s.open() && s.ended == nil:
 		return refused.next("`result %s` waits for it", s.called())
 	case s.open():
-		return refused.next("`close %s` ends the session", s.called())
+		return refused.next("`close %s` ends the session, `suspend %s` has it accept nothing", s.called(), s.called())
 	case s.name == "" && s.ended != nil && s.ended.Status == domain.StatusCompleted:
 		return refused.next("`run` starts another agent")
 	case s.name == "":

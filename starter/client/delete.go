@@ -87,7 +87,7 @@ func remain(all *[]Remaining, kind RemainingKind, id, format string, args ...any
 type RemainingKind string
 
 const (
-	// RemainsInFork: an agent that was forked from this one has its conversation until then.
+	// RemainsInFork: an agent that was forked from this one has its conversation up to the fork.
 	RemainsInFork RemainingKind = "fork"
 	// RemainsInParent: the agent whose sub-agent it was has what it was asked and what it answered.
 	RemainsInParent RemainingKind = "parent"

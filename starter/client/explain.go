@@ -146,14 +146,19 @@ type attempts struct {
 	unread []string
 }
 
+// price is what the model costs; nil: nobody knows it.
+func (e *explanation) price() *domain.Price {
+	if resolved := e.Head.Configuration.Resolved; resolved != nil {
+		return resolved.Price
+	}
+	return nil
+}
+
 // attemptsOf reads the runs in which an execution was, from the newest of them on backwards, and the newest run.
 func (c *Client) attemptsOf(ctx context.Context, e explanation) (all attempts, err error) {
 	all = attempts{steps: map[int]stepAttempts{}}
 	reader, newest := c.reader(e.agent), e.runID()
-	var price *domain.Price // nobody knows it where it is nil
-	if resolved := e.Head.Configuration.Resolved; resolved != nil {
-		price = resolved.Price
-	}
+	price := e.price()
 	for runID := cmp.Or(e.asked.RunID, newest); runID != ""; {
 		events, err := reader.Events(ctx, runID)
 		switch {

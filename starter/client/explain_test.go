@@ -228,11 +228,11 @@ func TestExplainWhatToDo(t *testing.T) {
 			require.NotEmpty(t, remedy(domain.Error{Kind: kind, Code: code}), "%s %s", kind, code)
 		}
 	}
-	e := explanation{}
+	e := explanation{Account: account.Account{Head: &account.Head{}}}
 	for _, reason := range enum.Known[domain.StopReason]() {
 		require.NotContains(t, e.summary(&ExplainEnding{StopReason: reason}), "nobody can tell why", reason)
 	}
-	require.Equal(t, "extend x --max-tokens 700 --max-cost 0.5 --max-tool-calls 10 --max-seconds 3 --deadline 1h", raise("x", []ExplainLimit{
+	require.Equal(t, "extend x --max-tokens 700 --max-cost 0.5 --max-tool-calls 10 --max-seconds 3 --deadline 1h", e.raise("x", []ExplainLimit{
 		{Limit: domain.LimitSteps, Unit: domain.UnitSteps, Total: new(int64(1))},
 		{Limit: domain.LimitTokens, Unit: domain.UnitTokens, Total: new(int64(300)), Used: new(int64(350)), Prior: new(int64(50)), Reached: true},
 		{Limit: domain.LimitCost, Unit: domain.UnitNanoUSD, Total: new(int64(250_000_000)), Reached: true},
@@ -240,11 +240,16 @@ func TestExplainWhatToDo(t *testing.T) {
 		{Limit: domain.LimitSeconds, Unit: domain.UnitMilliseconds, Total: new(int64(1500)), Reached: true},
 		{Limit: domain.LimitDeadline, Unit: domain.UnitTime, Deadline: new(time.Now()), Reached: true},
 	}))
-	require.Equal(t, "extend x --max-steps 2", raise("x", []ExplainLimit{
+	require.Equal(t, "extend x --max-steps 2", e.raise("x", []ExplainLimit{
 		{Limit: domain.LimitSteps, Unit: domain.UnitSteps, Total: new(int64(1)), Left: new(int64(0))},
 		{Limit: domain.LimitTokens, Unit: domain.UnitTokens, Total: new(int64(300)), Left: new(int64(1))},
 		{Limit: domain.LimitToolCalls, Unit: domain.UnitCalls, Total: new(int64(1)), Left: new(int64(0))},
 	}), "what is used up has to be raised too, for what it advises not to be refused")
+	e.Head.Context, e.Head.Configuration.Resolved = 2788, &contract.Resolved{Price: &domain.Price{Input: 250_000_000, Output: 2_000_000_000}}
+	require.Equal(t, "extend x --max-tokens 2938 --max-cost 0.0008445", e.raise("x", []ExplainLimit{
+		{Limit: domain.LimitTokens, Unit: domain.UnitTokens, Total: new(int64(100)), Used: new(int64(50)), Prior: new(int64(0)), Reached: true},
+		{Limit: domain.LimitCost, Unit: domain.UnitNanoUSD, Total: new(int64(100_000)), Used: new(int64(47_500)), Prior: new(int64(0)), Reached: true},
+	}), "the next inference has to fit")
 }
 
 // TestExplainAStepThatWasCutOff by the server, or is under way: the state has it, beside those that have ended.

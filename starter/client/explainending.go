@@ -96,8 +96,8 @@ func (e *explanation) advice(v ExplainView) []ExplainAdvice {
 	case !e.Head.Position.Edits.GoesOnFrom(e.asked.ExecutionID, e.asked.Steps, e.asked.MessagesFrom, e.asked.MessagesTo, e.Head.Position.From):
 		advice = append(advice, ExplainAdvice{Text: "the session was rewound or cleared since, and its next message goes on from there", Command: "send " + v.ID + " TEXT"})
 	default:
-		goOn = raise(v.ID, v.Budget)
-		if more := raise(v.ID+" --session", v.SessionBudget); strings.Contains(more, "--max") {
+		goOn = e.raise(v.ID, v.Budget)
+		if more := e.raise(v.ID+" --session", v.SessionBudget); strings.Contains(more, "--max") {
 			then := ", or nothing begins in it any more"
 			if e.name == "" { // that goes on, too
 				goOn = ""
@@ -300,18 +300,18 @@ func (e *explanation) used() (spent domain.Spent, timed bool) {
 }
 
 // raise is the command that goes on with more of each limit that was reached, or used up.
-func raise(id string, limits []ExplainLimit) string {
+func (e *explanation) raise(id string, limits []ExplainLimit) string {
 	parts := []string{"extend", id}
 	for _, l := range limits {
 		if l.Reached || l.Limit.Rule().Exhausts && l.Left != nil && *l.Left == 0 { // without tool calls an agent still answers
-			parts = append(parts, "--"+l.Limit.Flag(), raised(l))
+			parts = append(parts, "--"+l.Limit.Flag(), e.raised(l))
 		}
 	}
 	return strings.Join(parts, " ")
 }
 
-// raised is twice the old total, and more than what is used, as its flag takes it.
-func raised(l ExplainLimit) string {
+// raised is twice the old total, and more than what is used and the next inference reads, as its flag takes it.
+func (e *explanation) raised(l ExplainLimit) string {
 	if l.Deadline != nil {
 		return "1h"
 	}
@@ -321,8 +321,15 @@ func raised(l ExplainLimit) string {
 			domain.UnitTokens: 10_000, domain.UnitNanoUSD: 100_000_000, domain.UnitMilliseconds: 60_000,
 		}[l.Unit], 10)
 	}
-	if l.Used != nil && l.Prior != nil {
-		total = max(total, *l.Used+*l.Prior+*l.Total)
+	if l.Used != nil {
+		least := *l.Used + *l.Prior + *l.Total
+		switch price := e.price(); {
+		case l.Unit == domain.UnitTokens:
+			least += e.Head.Context
+		case l.Unit == domain.UnitNanoUSD && price != nil:
+			least += price.InputCost(e.Head.Context)
+		}
+		total = max(total, least)
 	}
 	switch l.Unit {
 	case domain.UnitMilliseconds:

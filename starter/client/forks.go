@@ -46,14 +46,14 @@ func (c *Client) forks(ctx context.Context, b *Belongings, agents map[domain.Age
 		if forks[id].copying {
 			b.copying = id
 		}
-		text := id + " was forked from it and keeps the conversation until then"
+		text := id + " was forked from it and keeps the conversation up to the fork"
 		if forks[id].copied {
 			text += ", in the storage of its workers, where its model reads it; `messages` can no longer show it"
 		}
 		remain(&b.remains, RemainsInFork, id, "%s", text)
 	}
 	if !whole {
-		remain(&b.remains, RemainsUnknown, "", "agents that were forked from it keep the conversation until then; only %d workflows were looked at for such", looked)
+		remain(&b.remains, RemainsUnknown, "", "agents that were forked from it keep the conversation up to the fork; only %d workflows were looked at for such", looked)
 	}
 	return nil
 }

@@ -143,11 +143,9 @@ func (m *Machine) toolProblems(f Flags, tools []string) (problems []error) {
 		return on != nil && !slices.Contains(on, name) && slices.Contains(host.OptionalNames(), name) // nil: the other does not say
 	}
 	known := BuiltinNames()
-	serves := func(name string) bool { // the worker has its server, which alone knows whether it has it
-		server, _, ok := strings.Cut(name, domain.ServerSeparator)
-		tools, _ := m.WorkerTools()
-		return ok && slices.Contains(tools.All, domain.AllToolsOf(server))
-	}
+	worker, _ := m.WorkerTools()
+	// All tools of a server are one name: it alone knows whether it has one.
+	known = append(known, slices.DeleteFunc(worker.All, func(name string) bool { return slices.Contains(known, name) })...)
 	var offered, more, unknown []string
 	for _, name := range known {
 		if off(name) {
@@ -161,7 +159,7 @@ func (m *Machine) toolProblems(f Flags, tools []string) (problems []error) {
 		case off(name):
 			problems = append(problems, invalid("tool: %s is off on the worker that %s %s=%s",
 				name, by, variableBuiltinTools, strings.Join(append(slices.Clone(on), name), ",")))
-		case slices.Contains(known, name), serves(name):
+		case domain.NamesTool(known, name):
 		case ok:
 			problems = append(problems, invalid("tool: there is no %q; did you mean %s?", domain.Shorten(name, 100), near))
 		default:

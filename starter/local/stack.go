@@ -61,7 +61,7 @@ func (m *Machine) bringUp(ctx context.Context, n Need, cfg devserver.Config, wor
 		lease.Close()
 		return nil, err
 	}
-	if s.Lease = lease; !worker {
+	if s.Lease = lease; !worker || n.ID != "" && !s.Own(ctx, n.ID) {
 		return s, nil
 	}
 	spec, err := m.WorkerSpec(lease.Server, s.taskQueue, dir)
@@ -259,8 +259,8 @@ func (s *Stack) Own(ctx context.Context, id string) bool {
 	return queue == "" || queue == contract.DefaultTaskQueue
 }
 
-// Ours reports whether an agent's tools are those of a worker of this program, on the dev server, as far as is known.
-func (s *Stack) Ours(ctx context.Context, id string) bool { return s.local != nil && s.Own(ctx, id) }
+// Local reports whether the server is a dev server of ours.
+func (s *Stack) Local() bool { return s.local != nil }
 
 // Full says why nothing can be recorded any more on the dev server's disk; empty: it can, or there is none.
 func (s *Stack) Full() string {

@@ -308,6 +308,8 @@ func TestWhatAgentsOfOtherToolsHave(t *testing.T) {
 	served, _ := m.WorkerTools()
 	require.Equal(t, []string{"docs__*"}, served.Unstarted)
 	require.Empty(t, m.DoubtedTools([]string{"docs__list"}))
+	require.Equal(t, []string{`tool: there is no "dosc__*"; did you mean docs__*?`}, m.DoubtedTools([]string{"dosc__*"}))
+	require.Contains(t, m.DoubtedTools([]string{"shop__buy"})[0], ", docs__*; others")
 	m.Env = asked
 	has(fmt.Sprintf("the worker that process %d runs has no shell, notes__*, off__*, unset__*; start that anew where this command's environment names them", os.Getpid()), append(files, "docs__*")...)
 	require.NoError(t, up.Close())
