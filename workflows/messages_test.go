@@ -83,27 +83,6 @@ func TestNoStepIsLeftForAMessage(t *testing.T) {
 	require.Equal(t, []string{"user: hello", "assistant: one", "user: more", "assistant: two"}, spoken(t, env))
 }
 
-// TestAFloodOfMessages: a hundred wait, the others are refused in words, and each that was taken is read once.
-func TestAFloodOfMessages(t *testing.T) {
-	t.Parallel()
-	w := &world{model: plays(busy(), says("one"), says("two"))}
-	env := w.environment(t)
-	var all []*verdict
-	for n := range 150 {
-		all = append(all, sends(env, time.Minute, fmt.Sprint("u", n), steer(fmt.Sprint("message ", n))))
-	}
-	execute(env, input(t, ""))
-	completes(t, env)
-	said := strings.Join(spoken(t, env), "\n") + "\n"
-	for n, v := range all {
-		require.Equal(t, n < 100, v.accepted)
-		if n >= 100 {
-			v.refused(t, "100 messages wait")
-		}
-		require.Equal(t, n < 100, strings.Count(said, fmt.Sprintf("user: message %d\n", n)) == 1, n)
-	}
-}
-
 // TestTakingMessagesBack: only what was not read yet, and by its name where several wait.
 func TestTakingMessagesBack(t *testing.T) {
 	t.Parallel()
