@@ -50,7 +50,7 @@ func (p *program) showWaiting(ctx context.Context, s *local.Stack, id string) er
 		if err != nil {
 			return err
 		}
-		if status.Heeds() { // else they let nothing run any more
+		if status.TakesCommands() { // else they let nothing run any more
 			rules = render.StandingApprovals(id, status.AlwaysAllowed)
 		}
 	}

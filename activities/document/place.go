@@ -114,7 +114,7 @@ func Pairs(mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	}
 }
 
-// Valued are the keys of a mapping that have a value, with what stands for it where that is an alias.
+// Valued are the keys of a mapping that have a value, and the values; an alias is replaced by the value that it names.
 func Valued(mapping *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	return func(yield func(name, value *yaml.Node) bool) {
 		for name, value := range Pairs(mapping) {

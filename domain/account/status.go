@@ -42,8 +42,8 @@ func (s Status) Failure() *domain.Error {
 	return s.Ended.Error
 }
 
-// Heeds reports whether there is a workflow that takes what people say: an execution is in progress, or the session is open.
-func (s Status) Heeds() bool { return s.Open || !s.Status.Terminal() }
+// TakesCommands reports whether there is a workflow that takes what people say: an execution is in progress, or the session is open.
+func (s Status) TakesCommands() bool { return s.Open || !s.Status.Terminal() }
 
 // Resolves reports whether another workflow would resolve a call of an agent that has ended by itself, and has no name.
 func (s Status) Resolves(w domain.Wait) bool {

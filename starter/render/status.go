@@ -134,7 +134,7 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 			"waits", facts(v.Waits, func(w domain.Wait) string {
 				var ways []string
 				for _, command := range w.Kind.Rule().Commands() {
-					ways = append(ways, enter(v.Heeds() || v.Resolves(w), command, ShortCall(w.ToolExecutionID)+w.AnswerForm()))
+					ways = append(ways, enter(v.TakesCommands() || v.Resolves(w), command, ShortCall(w.ToolExecutionID)+w.AnswerForm()))
 				}
 				return Joined("\n", pendingWords(w), Joined(t.Faint(" · "), ways...))
 			})},
@@ -143,14 +143,14 @@ func statusRows(t Theme, id string, v account.Status, now time.Time) []row {
 				if a.Revocation != nil {
 					return ""
 				}
-				return Joined("\n", StandingApproval(a), enter(v.Heeds(), "revoke", ShortCall(a.ID)))
+				return Joined("\n", StandingApproval(a), enter(v.TakesCommands(), "revoke", ShortCall(a.ID)))
 			})},
 		{"waiting_messages", "those that were not read yet: each `message_id`, `place`, `sent_at`, `if_busy`, `bytes`, `text`, `cut`, `sent_by`", listed(v.Unread),
 			"message", facts(v.Unread, func(w contract.WaitingView) string {
 				if v.Status.Terminal() && !v.Open {
 					return MessageText(w) + " was never read: the execution ended before"
 				}
-				return Joined("\n", MessageText(w)+waitsFor(w), enter(v.Heeds(), "unsend", w.ID.String()[:8]))
+				return Joined("\n", MessageText(w)+waitsFor(w), enter(v.TakesCommands(), "unsend", w.ID.String()[:8]))
 			})},
 		{"history", "of the newest run: `events`, `bytes`, `runs`, `unstored` (why the storage does not take what a new run would need), `unrecorded` (what is not among the records, and why)", v.History,
 			"history", fact(historyLines(v.History)...)},
@@ -189,7 +189,7 @@ func rewoundText(v account.Status) string {
 		return ""
 	}
 	return fmt.Sprintf("after step %d of execution %s, to which it was rewound", from.Step, executionWords(v.RewoundToNumber(), from.ExecutionID)) +
-		where(v.Heeds(), ": the next message goes on from there")
+		where(v.TakesCommands(), ": the next message goes on from there")
 }
 
 func usageText(u domain.Usage) string {
